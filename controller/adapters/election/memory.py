@@ -1,12 +1,9 @@
 """Proposals in memory, for tests and the simulation."""
 
-from controller.adapters.election.proposals import Proposals, no_proposal, to_remove
-from controller.model.errors import WireError
+from controller.adapters.election.proposals import Proposals, no_proposal, read_each, stored_bytes, to_remove
 from controller.model.proposals import Proposal, ProposalRecord, StoredProposal
 from controller.wire.proposals import (
-    encode_head,
     encode_proposal_record,
-    pack,
     parse_head,
     parse_proposal_record,
     unpack,
@@ -22,25 +19,14 @@ class MemoryProposals:
 
     def add(self, proposal: Proposal, content: bytes, *, now_ms: int) -> None:
         """See ProposalStore."""
-        packed = pack(content)
-        head, record = encode_head(proposal, len(packed)), encode_proposal_record(ProposalRecord())
+        head, packed, record = stored_bytes(proposal, content)
         for key in to_remove(self.read_all(), proposal, len(packed), now_ms):
             self.remove(key)
         self.entries[proposal.hash] = (head, packed, record, 0)
 
     def read_all(self) -> Proposals:
         """See ProposalStore."""
-        proposals, unreadable = list[StoredProposal](), dict[str, str]()
-        for key in self.entries:
-            try:
-                stored = self.read(key)
-            except WireError as error:
-                unreadable[key] = str(error)
-                continue
-            if stored is not None:
-                proposals.append(stored)
-        proposals.sort(key=lambda each: (each.proposal.at_ms, each.proposal.hash))
-        return Proposals(tuple(proposals), unreadable)
+        return read_each(self.entries, self.read)
 
     def read(self, key: str) -> StoredProposal | None:
         """See ProposalStore."""

@@ -1,16 +1,21 @@
 """The store of proposals, the same for every process of the cluster; and what bounds it."""
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from controller.model.errors import NothingFoundError, ProposalRefusedError, TrimtabError
+from controller.model.errors import NothingFoundError, ProposalRefusedError, TrimtabError, WireError
 from controller.model.proposals import ENDED, Proposal, ProposalRecord, StoredProposal
+from controller.wire.proposals import encode_head, encode_proposal_record, pack
 
 #: Proposals that are stored at most, and of one author those that have not ended.
 MAX_PROPOSALS: Final = 100
 MAX_OF_AUTHOR: Final = 25
 #: Bytes of all contents together, as they lie there: ZooKeeper has them in memory.
 MAX_TOTAL_BYTES: Final = 64 * 1024 * 1024
+#: Maximum number of entries of a store that are read, whatever lies there.
+_MAX_READ: Final = 1000
+_HASH: Final = re.compile("[0-9a-f]{64}")
 
 
 class Proposals(NamedTuple):
@@ -59,6 +64,40 @@ class ProposalStore(Protocol):
     def close(self) -> None:
         """Close the connection."""
         ...
+
+
+class StoredBytes(NamedTuple):
+    """What a store holds of one proposal."""
+
+    head: bytes
+    content: bytes
+    record: bytes
+
+
+def stored_bytes(proposal: Proposal, content: bytes) -> StoredBytes:
+    """*proposal* with *content* as it is stored before anybody decides on it; WireError where it is too large."""
+    packed = pack(content)
+    return StoredBytes(encode_head(proposal, len(packed)), packed, encode_proposal_record(ProposalRecord()))
+
+
+def read_each(names: Iterable[str], read: Callable[[str], StoredProposal | None]) -> Proposals:
+    """The proposals that *read* finds under those of *names* that are hashes."""
+    proposals, unreadable = list[StoredProposal](), dict[str, str]()
+    for key in sorted(filter(is_hash, names))[:_MAX_READ]:
+        try:
+            stored = read(key)
+        except WireError as error:
+            unreadable[key] = str(error)
+            continue
+        if stored is not None:
+            proposals.append(stored)
+    proposals.sort(key=lambda each: (each.proposal.at_ms, each.proposal.hash))
+    return Proposals(tuple(proposals), unreadable)
+
+
+def is_hash(name: str) -> bool:
+    """Whether *name* can be the hash of a proposal: an address on the page may name anything, also ".."."""
+    return _HASH.fullmatch(name) is not None
 
 
 def has_ended(stored: StoredProposal, now_ms: int) -> bool:

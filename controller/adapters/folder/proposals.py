@@ -1,37 +1,29 @@
 """Proposals in the folder of a file election: a folder for each, ``proposals/<hash>``, beside ``controls.json``."""
 
-import re
 import shutil
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
 from uuid import uuid4
 
 from controller.adapters.disk import files
 from controller.adapters.disk.cluster_file import claim, refuse_another
-from controller.adapters.election.proposals import Proposals, no_proposal, to_remove
+from controller.adapters.election.proposals import Proposals, is_hash, no_proposal, read_each, stored_bytes, to_remove
 from controller.adapters.folder.changes_lock import changes_locked
 from controller.adapters.folder.controls import ELECTION_PATH
-from controller.model.errors import ControlsUnreachableError, WireError
+from controller.model.errors import ControlsUnreachableError
 from controller.model.proposals import Proposal, ProposalRecord, StoredProposal
 from controller.settings.small_file import open_to_read
 from controller.wire.proposals import (
     MAX_HEAD_BYTES,
     MAX_PACKED_BYTES,
     MAX_RECORD_BYTES,
-    encode_head,
     encode_proposal_record,
-    pack,
     parse_head,
     parse_proposal_record,
     unpack,
 )
-
-_HASH: Final = re.compile("[0-9a-f]{64}")
-#: Maximum number of folders that are looked at.
-_MAX_FOLDERS: Final = 1000
 
 
 class FileProposals:
@@ -42,8 +34,7 @@ class FileProposals:
 
     def add(self, proposal: Proposal, content: bytes, *, now_ms: int) -> None:
         """See ProposalStore."""
-        packed = pack(content)
-        head, record = encode_head(proposal, len(packed)), encode_proposal_record(ProposalRecord())
+        head, packed, record = stored_bytes(proposal, content)
         with self._locked():
             for key in to_remove(self.read_all(), proposal, len(packed), now_ms):
                 self._delete(key)
@@ -59,22 +50,14 @@ class FileProposals:
 
     def read_all(self) -> Proposals:
         """See ProposalStore."""
-        proposals, unreadable = list[StoredProposal](), dict[str, str]()
         with self._errors():
-            keys = sorted(path.name for path in self._paths() if _HASH.fullmatch(path.name))
-        for key in keys[:_MAX_FOLDERS]:
-            try:
-                stored = self.read(key)
-            except WireError as error:
-                unreadable[key] = str(error)
-                continue
-            if stored is not None:
-                proposals.append(stored)
-        proposals.sort(key=lambda each: (each.proposal.at_ms, each.proposal.hash))
-        return Proposals(tuple(proposals), unreadable)
+            names = [path.name for path in self._paths()]
+        return read_each(names, self.read)
 
     def read(self, key: str) -> StoredProposal | None:
         """See ProposalStore."""
+        if not is_hash(key):
+            return None
         with self._errors():
             try:
                 proposal, size = parse_head(self._value(key, "head.json", MAX_HEAD_BYTES), key)
@@ -114,7 +97,7 @@ class FileProposals:
         """See ProposalStore."""
 
     def _path(self, key: str) -> Path:
-        if not _HASH.fullmatch(key):
+        if not is_hash(key):
             raise no_proposal(key)
         return self._folder / key
 

@@ -5,7 +5,6 @@
 <path>/<cluster>/proposals/<hash>/0000 ...    the content, compressed, in parts of 512 KiB
 """
 
-import re
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -13,16 +12,14 @@ from typing import Any, Final
 
 from kazoo.exceptions import BadVersionError, NodeExistsError, NoNodeError, NotEmptyError
 
-from controller.adapters.election.proposals import Proposals, no_proposal, to_remove
+from controller.adapters.election.proposals import Proposals, is_hash, no_proposal, read_each, stored_bytes, to_remove
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.node_client import NodeClient
 from controller.model.errors import ControlsUnreachableError, ProposalRefusedError, WireError
 from controller.model.proposals import Proposal, ProposalRecord, StoredProposal
 from controller.wire.proposals import (
     MAX_HEAD_BYTES,
-    encode_head,
     encode_proposal_record,
-    pack,
     parse_head,
     parse_proposal_record,
     unpack,
@@ -30,9 +27,6 @@ from controller.wire.proposals import (
 
 #: ZooKeeper takes no more than 1 MiB in a node.
 _PART_BYTES: Final = 512 * 1024
-_HASH: Final = re.compile("[0-9a-f]{64}")
-#: Maximum number of nodes that are looked at.
-_MAX_NODES: Final = 1000
 #: After this, what is not complete was left behind by a process that ended.
 _UNFINISHED_MS: Final = 120_000
 
@@ -46,8 +40,7 @@ class ZooKeeperProposals:
 
     def add(self, proposal: Proposal, content: bytes, *, now_ms: int) -> None:
         """See ProposalStore."""
-        packed = pack(content)
-        head, record = encode_head(proposal, len(packed)), encode_proposal_record(ProposalRecord())
+        head, packed, record = stored_bytes(proposal, content)
         node = f"{self._root}/{proposal.hash}"
         for key in to_remove(self.read_all(), proposal, len(packed), now_ms):
             self.remove(key)
@@ -69,26 +62,16 @@ class ZooKeeperProposals:
 
     def read_all(self) -> Proposals:
         """See ProposalStore."""
-        proposals, unreadable = list[StoredProposal](), dict[str, str]()
         try:
             self._ask("sync_async", self._root)
-            names = sorted(filter(_HASH.fullmatch, self._ask("get_children_async", self._root)))
+            names = self._ask("get_children_async", self._root)
         except NoNodeError:
             return Proposals((), {})
-        for key in names[:_MAX_NODES]:
-            try:
-                stored = self._look(key)
-            except WireError as error:
-                unreadable[key] = str(error)
-                continue
-            if stored is not None:
-                proposals.append(stored)
-        proposals.sort(key=lambda each: (each.proposal.at_ms, each.proposal.hash))
-        return Proposals(tuple(proposals), unreadable)
+        return read_each(names, self._look)
 
     def read(self, key: str) -> StoredProposal | None:
         """See ProposalStore."""
-        if not _HASH.fullmatch(key):  # an address on the page may name anything, also "..", which kazoo refuses
+        if not is_hash(key):
             return None
         try:
             self._ask("sync_async", f"{self._root}/{key}")

@@ -57,7 +57,18 @@ def test_a_head_that_lies_under_another_hash_is_refused(tmp_path: Path) -> None:
         store.read("0" * 64)
 
 
-@pytest.mark.parametrize("key", ["..", ".", "x", "a\0b", "0" * 63])
+_NO_HASHES = ["..", ".", "x", "a\0b", "0" * 63]
+
+
+@pytest.mark.parametrize("key", _NO_HASHES)
+def test_a_name_that_is_no_hash_is_no_proposal_in_a_folder(tmp_path: Path, key: str) -> None:
+    store = FileProposals(tmp_path, cluster="standalone")
+    assert store.read(key) is None
+    with pytest.raises(NothingFoundError):
+        store.content(key)
+
+
+@pytest.mark.parametrize("key", _NO_HASHES)
 def test_a_name_that_is_no_hash_is_not_asked_for_in_zookeeper(key: str) -> None:
     access = ZooKeeperAccess(hosts="127.0.0.1:1")
     store = ZooKeeperProposals(access=access, path="/trimtab", cluster="lab", session_timeout_seconds=1.0)
