@@ -84,9 +84,7 @@ class Notification(Record):
     title: Annotated[str, Field(min_length=1, max_length=_LONGEST_TITLE)]
     text: Annotated[str, Field(max_length=_LONGEST_TEXT)]
     """What was observed, and what to do."""
-    data: Annotated[
-        dict[Annotated[str, Field(max_length=64)], DataValue], Field(max_length=_MOST_VALUES, default_factory=dict)
-    ]
+    data: Annotated[dict[_Key, DataValue], Field(max_length=_MOST_VALUES, default_factory=dict)]
     """The same for a program."""
 
 

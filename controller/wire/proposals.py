@@ -10,7 +10,6 @@ from pydantic import ConfigDict, Field
 from controller.model.errors import WireError
 from controller.model.proposals import (
     ControlRequest,
-    Grant,
     Proposal,
     ProposalKind,
     ProposalRecord,
@@ -238,11 +237,6 @@ def unpack(packed: bytes) -> bytes:
     if not stream.eof or stream.unused_data:
         raise WireError("bad_value", "the stored content is incomplete, or something follows it")
     return content
-
-
-def grant_record(grant: Grant) -> GrantRecord:
-    """*grant* as it lies in the controls."""
-    return to_record(GrantRecord, grant)
 
 
 def signed(statement: Statement, signature: str) -> SignedStatement:
