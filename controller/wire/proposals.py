@@ -37,6 +37,8 @@ from controller.wire.conversion import from_record, to_record
 #: What a signature covers begins with this, so that one of something else is never one of a statement.
 DOMAIN: Final = b"trimtab-approval v1\n"
 MAX_STATEMENTS: Final = 100
+#: Characters of a reason, a title or a detail.
+MAX_SENTENCE: Final = 500
 #: A head has one statement, a record at most MAX_STATEMENTS, each of 4 KB at most.
 MAX_HEAD_BYTES: Final = 16 * 1024
 MAX_RECORD_BYTES: Final = 512 * 1024
@@ -53,7 +55,7 @@ _Hash: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 _HashOrEmpty: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{64})?$")]
 _Person: TypeAlias = Annotated[str, Field(min_length=1, max_length=100, pattern=_PRINTABLE)]
 _PersonOrEmpty: TypeAlias = Annotated[str, Field(max_length=100, pattern=_PRINTABLE)]
-_Sentence: TypeAlias = Annotated[str, Field(max_length=500, pattern=_PRINTABLE)]
+_Sentence: TypeAlias = Annotated[str, Field(max_length=MAX_SENTENCE, pattern=_PRINTABLE)]
 _Number: TypeAlias = Annotated[int, Field(ge=0, le=_MAX_NUMBER)]
 
 

@@ -3,17 +3,17 @@
 Every statement is signed here, where the policy demands it, and refused at once where the controllers would refuse it.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
 from controller.adapters.approvals.contents import VerifiedContent, verified_content
 from controller.adapters.approvals.standing import StatementChecks, counting, standing_of
 from controller.adapters.approvals.statements import flaw_of, sign
+from controller.adapters.election.changes import ControlsChange, change_controls
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import ProposalStore, change_record, require
 from controller.model.controls import OperatorControls
-from controller.model.errors import ProposalRefusedError, TrimtabError
+from controller.model.errors import ProposalRefusedError
 from controller.model.proposals import (
     CONTROLLER,
     ControlRequest,
@@ -32,10 +32,7 @@ from controller.settings.approvals import ApprovalSettings
 from controller.wire.base import printable
 from controller.wire.ed25519 import SigningKey
 from controller.wire.plan import parse_plan
-from controller.wire.proposals import MAX_STATEMENTS, encode_request, hash_of
-
-_MAX_REASON: Final = 500
-_TRIES: Final = 5
+from controller.wire.proposals import MAX_SENTENCE, MAX_STATEMENTS, encode_request, hash_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,20 +231,13 @@ def grant_of(store: ProposalStore, key: str, policy: ApprovalSettings, cluster: 
     return Grant(request=content.request, statements=(proposed, *approvals))
 
 
-def enact(
-    controls: ControlStore, grant: Grant, change: Callable[[OperatorControls], OperatorControls]
-) -> OperatorControls:
+def enact(controls: ControlStore, grant: Grant, change: ControlsChange) -> OperatorControls:
     """Replace the controls by *change* of them, with *grant*, by which the controllers believe it."""
-    for _ in range(_TRIES):
-        now, version = controls.read()
-        changed = change(now).with_grant(grant)
-        if controls.write(changed, version):
-            return changed
-    raise TrimtabError(f"the controls were not changed: others changed them during each of {_TRIES} tries; try again")
+    return change_controls(controls, lambda now: change(now).with_grant(grant))[1]
 
 
 def _cut(text: str) -> str:
-    return printable(text)[:_MAX_REASON]
+    return printable(text)[:MAX_SENTENCE]
 
 
 #: In the place of a statement that is made once the content is verified.

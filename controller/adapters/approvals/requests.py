@@ -16,8 +16,8 @@ from controller.model.errors import ProposalRefusedError
 from controller.model.proposals import ENDED, Proposal, ProposalRecord, ProposalState, StoredProposal
 from controller.wire.base import printable
 from controller.wire.controls import MAX_NAME, MAX_REASON
+from controller.wire.proposals import MAX_SENTENCE
 
-_MAX_DETAIL: Final = 500
 _RUNNING: Final = (ProposalState.APPLYING, ProposalState.PAUSED)
 
 
@@ -71,7 +71,7 @@ def _set(
             return stored.record  # somebody did it already; what follows is done again
         if progress.state not in before:
             raise ProposalRefusedError(_why_not(stored, state))
-        detail = printable(reason)[:_MAX_DETAIL]
+        detail = printable(reason)[:MAX_SENTENCE]
         return replace(
             stored.record,
             progress=replace(progress, state=state, detail=detail, by=printable(by)[:MAX_NAME], at_ms=now_ms),

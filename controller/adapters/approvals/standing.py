@@ -16,6 +16,7 @@ from controller.model.proposals import (
     StatementKind,
     StoredProposal,
 )
+from controller.model.proposed import needs_no_approval
 from controller.settings.approvals import ApprovalSettings
 
 #: Flaws that are told in a sentence, which is journalled.
@@ -148,12 +149,10 @@ def required_approvals(policy: ApprovalSettings, subject: ProposalSubject) -> in
     """How many persons have to approve *subject*."""
     if subject.kind is ProposalKind.CONTROL:
         return policy.required
-    limits = [
-        size <= limit
-        for size, limit in ((subject.moves, policy.free_moves), (subject.connections, policy.free_connections))
-        if limit
-    ]
-    return 0 if limits and all(limits) else policy.required
+    free = needs_no_approval(
+        subject.moves, subject.connections, free_moves=policy.free_moves, free_connections=policy.free_connections
+    )
+    return 0 if free else policy.required
 
 
 def _flaw_of_author(proposed: SignedStatement, checks: StatementChecks, subject: ProposalSubject) -> str:
