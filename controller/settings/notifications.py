@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import Annotated, Final, Self, TypeAlias
 from urllib.parse import urlsplit
 
@@ -17,6 +17,10 @@ _LONGEST_URL: Final = 2_048
 _LARGEST_PORT: Final = 65_535
 #: Names that always mean this machine.
 _LOOPBACK_NAMES: Final = ("localhost", "ip6-localhost")
+#: Addresses by which a gateway reaches the IPv4 address in their last 32 bits (RFC 6052).
+_NAT64: Final = IPv6Network("64:ff9b::/96")
+#: All public addresses of IPv6 lie in it (IANA's registry of its address space).
+_GLOBAL_UNICAST: Final = IPv6Network("2000::/3")
 _NOT_IN_URLS: Final = re.compile(r"[\s\x00-\x20\x7f\\]")
 
 
@@ -86,10 +90,10 @@ class WebhookSettings(Section):
 
     def why_refused(self, host: str, address: str) -> str:
         """Why nothing is sent to *address*, to which *host* leads; "" where it may be."""
-        peer = _without_mapping(ip_address(address.partition("%")[0]))
+        peer = _destination(ip_address(address.partition("%")[0]))
         if _is_never_allowed(peer):
             return f"{host} leads to {address}, a link-local or unspecified address"
-        if peer.is_global or self.private_network or _literal(host) is not None or _is_loopback(host):
+        if _is_public(peer) or self.private_network or _literal(host) is not None or _is_loopback(host):
             return ""
         return f"{host} leads to the private address {address}: set private_network if it is meant"
 
@@ -138,21 +142,31 @@ def _why_no_address(url: str, *, plain_http: bool) -> str:
     if parts.scheme == "http" and not (plain_http or _is_loopback(host)):
         return "begins with http: allowed is https, http on this machine, or plain_http = true"
     address = _literal(host)
-    if address is not None and _is_never_allowed(address):
+    if address is not None and _is_never_allowed(_destination(address)):
         return f"leads to {address}, a link-local or unspecified address, which is never allowed"
     return ""
 
 
 def _literal(host: str) -> IPv4Address | IPv6Address | None:
     try:
-        return _without_mapping(ip_address(host.partition("%")[0]))
+        address = ip_address(host.partition("%")[0])
     except ValueError:
         return None
+    return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address  # mapped: this machine's own, too
 
 
-def _without_mapping(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """The IPv4 address that an IPv6 one stands for (::ffff:127.0.0.1), else *address*."""
-    return (isinstance(address, IPv6Address) and address.ipv4_mapped) or address
+def _destination(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+    """The IPv4 address that is reached by an IPv6 one: mapped (::ffff:127.0.0.1), by NAT64, or by 6to4 (RFC 3056); else
+    *address*."""
+    if isinstance(address, IPv4Address):
+        return address
+    if address in _NAT64:
+        return IPv4Address(address.packed[-4:])
+    return address.ipv4_mapped or address.sixtofour or address
+
+
+def _is_public(address: IPv4Address | IPv6Address) -> bool:
+    return address.is_global and (isinstance(address, IPv4Address) or address in _GLOBAL_UNICAST)
 
 
 def _is_loopback(host: str) -> bool:

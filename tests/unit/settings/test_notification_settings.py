@@ -98,16 +98,54 @@ def test_two_webhooks_have_different_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["10.1.2.3", "127.0.0.1", "192.168.0.1", "100.64.0.1", "::1", "fd00::1", "::ffff:10.1.2.3", "198.18.0.1"]
+    "address",
+    [
+        "10.1.2.3",
+        "127.0.0.1",
+        "192.168.0.1",
+        "100.64.0.1",
+        "::1",
+        "fd00::1",
+        "::ffff:10.1.2.3",
+        "198.18.0.1",
+        "64:ff9b::10.1.2.3",
+        "64:ff9b:1::a00:1",
+        "2002:7f00:1::",
+        "::127.0.0.1",
+        "fec0::1",
+    ],
 )
 def test_a_name_that_leads_to_a_private_address_is_refused_unless_that_is_meant(address: str) -> None:
     assert address in webhook().why_refused("hooks.example.org", address)
     assert webhook(private_network=True).why_refused("hooks.example.org", address) == ""
 
 
-@pytest.mark.parametrize("address", ["169.254.169.254", "fe80::1%eth0", "::ffff:169.254.169.254", "0.0.0.0", "::"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "169.254.169.254",
+        "fe80::1%eth0",
+        "::ffff:169.254.169.254",
+        "0.0.0.0",
+        "::",
+        "64:ff9b::169.254.169.254",
+        "2002:a9fe:a9fe::1",
+    ],
+)
 def test_a_link_local_address_is_refused_whatever_the_settings_say(address: str) -> None:
     assert "link-local" in webhook(private_network=True, plain_http=True).why_refused("hooks.example.org", address)
+
+
+@pytest.mark.parametrize("address", ["2606:4700::1111", "64:ff9b::141.95.172.205", "2002:808:808::1"])
+def test_a_public_address_of_ipv6_is_allowed_also_by_nat64(address: str) -> None:
+    assert webhook().why_refused("hooks.example.org", address) == ""
+
+
+def test_a_literal_address_that_reaches_a_link_local_one_or_a_gateways_loopback_is_refused() -> None:
+    with pytest.raises(ValueError, match="link-local"):
+        webhook(url="https://[64:ff9b::a9fe:a9fe]/")
+    with pytest.raises(ValueError, match="begins with http"):
+        webhook(url="http://[64:ff9b::7f00:1]/")
 
 
 @pytest.mark.parametrize(("host", "address"), [("hooks.example.org", "203.0.113.9"), ("10.1.2.3", "10.1.2.3")])
