@@ -23,6 +23,7 @@ from controller.offline.plans.plan_file import read_plan_bytes
 from controller.web.rest.answers import ControlsWrittenAnswer, ProposalsAnswer, ProposalWrittenAnswer, ProposedAnswer
 from controller.wire.answers.proposals import ProposalAnswer, ProposalDetailAnswer
 from controller.wire.answers.status import ControlsAnswer
+from controller.wire.base import printable
 from controller.wire.readable import utc
 
 _MINUTE_MS: Final = 60_000
@@ -52,7 +53,7 @@ def make_proposal(address: ServerAddress, *, file: Path, reason: str, as_json: b
     content, reason = read_plan_bytes(file), _reason(reason)
     with server_at(address) as (server, tell):
         proposed = server.upload("/proposals", content, ProposedAnswer, tell=tell, reason=reason)
-        answer = _listed(server, tell)[proposed.proposal]
+        answer = _answer_of(server, tell, proposed)
     _show(answer, as_json=as_json)
 
 
@@ -67,8 +68,13 @@ def reject_proposal(address: ServerAddress, *, proposal: str, reason: str, as_js
 
 
 def refresh_proposal(address: ServerAddress, *, proposal: str, reason: str, as_json: bool) -> None:
-    """``trimtab proposals refresh``."""
-    _act(address, "refresh", proposal, reason, as_json=as_json)
+    """``trimtab proposals refresh``: the new proposal, once the server has made it."""
+    body = {"reason": _reason(reason)}
+    with server_at(address) as (server, tell):
+        key = _whole_id(server, tell, proposal, SHORTEST_ID)
+        proposed = server.change_by_job(f"/proposals/{key}/refresh", body, ProposedAnswer, tell=tell)
+        answer = _answer_of(server, tell, proposed)
+    _show(answer, as_json=as_json)
 
 
 def pause_proposal(address: ServerAddress, *, proposal: str, reason: str, as_json: bool) -> None:
@@ -151,6 +157,15 @@ def _control(
 def _listed(server: RestServer, tell: TellProgress) -> dict[str, ProposalAnswer]:
     answer = server.get("/proposals", ProposalsAnswer, tell=tell, ended=True)
     return {each.id: each for each in answer.proposals}
+
+
+def _answer_of(server: RestServer, tell: TellProgress, proposed: ProposedAnswer) -> ProposalAnswer:
+    answer = _listed(server, tell).get(proposed.proposal)
+    if answer is None:
+        raise NothingFoundError(
+            f"the server has proposed it, and lists no proposal {printable(proposed.proposal)[:64]}"
+        )
+    return answer
 
 
 def _whole_id(server: RestServer, tell: TellProgress, text: str, shortest: int) -> str:

@@ -101,11 +101,18 @@ class RestServer:
 
         *version*: of what is changed, for If-Match; "*": any.  TrimtabError.
         """
+        return self._parsed(self._changed(path, body, version).data, model)
+
+    def change_by_job(self, path: str, body: Mapping[str, object], model: type[A], *, tell: TellProgress) -> A:
+        """The result of the job that makes a change, which is begun once.  TrimtabError."""
+        return self._parsed(self._worked_out(self._changed(path, body), tell), model)
+
+    def _changed(self, path: str, body: Mapping[str, object], version: str = "") -> HttpAnswer:
         headers = {"Idempotency-Key": str(uuid4())} | ({"If-Match": version} if version else {})
         content = json.dumps(body).encode()
         for attempt in range(_TRIES):
             try:
-                return self._parsed(self._send("POST", path, {}, content, headers=headers).data, model)
+                return self._send("POST", path, {}, content, headers=headers)
             except _AwayError:
                 if attempt == _TRIES - 1:
                     raise

@@ -56,6 +56,12 @@ def _reply(handler: BaseHTTPRequestHandler, status: int, body: bytes, **headers:
     handler.wfile.write(body)
 
 
+def _job(state: str, problem: str = "") -> bytes:
+    """What a server says of a job."""
+    job = {"id": "x", "kind": "doctor", "cluster": "east", "by": "ann", "state": state, "progress": ""}
+    return json.dumps({**job, "problem": problem, "createdMs": 1, "endedMs": 2, "size": 0}).encode()
+
+
 def _problem(status: int, title: str, detail: str, **headers: str) -> Callable[[BaseHTTPRequestHandler], None]:
     body = json.dumps({"type": "about:blank", "status": status, "title": title, "detail": detail}).encode()
     return lambda handler: _reply(handler, status, body, Content_Type="application/problem+json", **headers)
@@ -207,23 +213,10 @@ def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch: pytest.Monkey
         assert "larger than" in str(_error("status", "--server", url))
 
 
-def test_a_job_that_fails_is_told_with_its_problem(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = {
-        "id": "x",
-        "kind": "doctor",
-        "cluster": "east",
-        "by": "ann",
-        "state": "failed",
-        "progress": "",
-        "problem": "the log does not answer",
-        "createdMs": 1,
-        "endedMs": 2,
-        "size": 0,
-    }
-
+def test_a_job_that_fails_is_told_with_its_problem() -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         if handler.path.startswith("/api/v1/jobs/"):
-            _reply(handler, 200, json.dumps(job).encode())
+            _reply(handler, 200, _job("failed", "the log does not answer"))
         else:
             _reply(handler, 202, b"{}", Location="/api/v1/jobs/x")
 
@@ -270,18 +263,58 @@ def test_a_change_that_the_server_refuses_is_not_sent_again() -> None:
     assert len(seen.requests) == 1
 
 
-def test_an_id_that_fits_two_proposals_of_the_server_changes_neither() -> None:
-    def proposal(key: str) -> dict[str, object]:
-        texts = dict.fromkeys(("title", "rejectedBy", "by", "detail"), "")
-        numbers = dict.fromkeys(
-            ("required", "moves", "splits", "connections", "proposedAt", "expiresAt", "step", "wave", "waves", "at"), 0
-        )
-        fixed = {"id": key, "kind": "plan", "state": "pending", "author": "ann", "approvedBy": [], "flaws": []}
-        return {**texts, **numbers, **fixed, "movesDone": 0}
+def _listing(*ids: str) -> bytes:
+    """What a server answers that has the proposals *ids*."""
+    texts = dict.fromkeys(("title", "rejectedBy", "by", "detail"), "")
+    numbers = dict.fromkeys(
+        ("required", "moves", "splits", "connections", "proposedAt", "expiresAt", "step", "wave", "waves", "at"), 0
+    )
+    fixed = {"kind": "plan", "state": "pending", "author": "ann", "approvedBy": [], "flaws": [], "movesDone": 0}
+    return json.dumps(
+        {"proposals": [{**texts, **numbers, **fixed, "id": key} for key in ids], "unreadable": {}}
+    ).encode()
 
-    listed = [proposal(_ID), proposal(_ID[:-1] + "0")]
-    body = json.dumps({"proposals": listed, "unreadable": {}}).encode()
+
+def test_an_id_that_fits_two_proposals_of_the_server_changes_neither() -> None:
+    body = _listing(_ID, _ID[:-1] + "0")
     with _serving(lambda handler: _reply(handler, 200, body)) as (url, seen):
         error = _error("proposals", "pause", _ID[:12], "--server", url, "--reason", "r")
     assert "2 proposals" in str(error)
     assert [path.partition("?")[0] for path, _ in seen.requests] == ["/api/v1/proposals"]
+
+
+_NEW = "a" * 64
+
+
+def _refreshing(job: bytes, *ids: str) -> Callable[[BaseHTTPRequestHandler], None]:
+    """A server at which *job* makes a new proposal, after which it lists *ids*."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        path = handler.path.partition("?")[0]
+        if path.endswith("/refresh"):
+            _reply(handler, 202, b"{}", Location="/api/v1/jobs/x")
+        elif path.endswith("/result"):
+            _reply(handler, 200, json.dumps({"proposal": _NEW}).encode())
+        else:
+            _reply(handler, 200, job if "/jobs/" in path else _listing(*ids))
+
+    return answer
+
+
+def test_what_the_server_proposes_anew_is_printed_once_it_is_there() -> None:
+    with _serving(_refreshing(_job("done"), _ID, _NEW)) as (url, _):
+        words = ["proposals", "refresh", _ID[:12], "--server", url, "--reason", "r", "--json"]
+        found = CliRunner().invoke(app, words)
+    assert found.exit_code == 0, found.exception
+    assert json.loads(found.stdout)["id"] == _NEW
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [(_job("failed", "nothing is left to do"), "nothing is left to do"), (_job("done"), "lists no proposal")],
+)
+def test_nothing_proposed_anew_is_an_error(job: bytes, why: str) -> None:
+    with _serving(_refreshing(job, _ID)) as (url, _):
+        error = _error("proposals", "refresh", _ID[:12], "--server", url, "--reason", "r")
+    assert why in str(error)
+    assert error.exit_code == 1
