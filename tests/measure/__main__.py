@@ -111,7 +111,7 @@ def nimble() -> None:
 
 @app.command()
 def sweep(
-    of: Annotated[str, typer.Argument(help=f"What changes: {', '.join(INPUTS)}.")],
+    of: Annotated[str, typer.Argument(metavar="OF", help=f"What changes: {', '.join(INPUTS)}.")],
     steps: Annotated[int, typer.Option(min=2, max=1000, help="Values from 0 up.")] = 50,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs for each value.")] = 3,
     draw: Annotated[Path | None, typer.Option(help="Also draw the curves: an SVG.")] = None,
@@ -119,6 +119,7 @@ def sweep(
     """Measure what PeakShedder does as one input changes in small steps."""
     if of not in INPUTS:
         raise typer.BadParameter(f"{of}: not one of {', '.join(INPUTS)}", param_hint="OF")
+    _refuse_elsewhere(draw)
     found = list(swept(of, steps, seeds, {}))
     _print(found)
     if draw is not None:
@@ -133,6 +134,7 @@ def front(
     draw: Annotated[Path | None, typer.Option(help="Also draw the front: an SVG.")] = None,
 ) -> None:
     """Measure what PeakShedder does in the shipped scenarios, for five prices of a move."""
+    _refuse_elsewhere(draw)
     found = list(front_of("trimtabPeakShedderMoveCost", _PRICES, seeds))
     _print(found)
     if draw is not None:
@@ -141,6 +143,12 @@ def front(
             ("balance", [(each.connections, each.balance) for each in found]),
         ]
         draw.write_text(picture("connections disturbed", curves))
+
+
+def _refuse_elsewhere(picture_path: Path | None) -> None:
+    """Before what takes long.  A picture goes to a file in a folder that exists."""
+    if picture_path is not None and (picture_path.is_dir() or not picture_path.parent.is_dir()):
+        raise typer.BadParameter(f"{picture_path} is a folder, or its folder does not exist", param_hint="--draw")
 
 
 def _print(measured: Iterable[Any]) -> None:

@@ -17,6 +17,9 @@ from tests.measure.__main__ import app
         ("frontier --seed -1", "greater than or equal to 0"),
         ("moves --topics 3", "3 topics cannot be halved"),
         ("moves --unloads 0", "greater than or equal to 1"),
+        ("sweep nothing", "nothing: not one of away, hot, drift, noise"),
+        ("sweep away --draw /nowhere/drawn.svg", "its folder does not exist"),
+        ("front --draw /", "/ is a folder"),
     ],
 )
 def test_a_value_that_cannot_be_measured_is_refused(line: str, why: str) -> None:
