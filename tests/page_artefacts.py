@@ -18,6 +18,7 @@ from pathlib import Path
 from statistics import quantiles
 from typing import Any, Final
 
+import pytest
 import typer
 from playwright.sync_api import Browser, Page
 
@@ -55,6 +56,8 @@ _PATIENCE_MS: Final = 180_000
 _MEASURED: Final = 4
 _PICTURES: Final = Path(__file__).parents[1] / "docs" / "pictures"
 _LARGEST_BYTES: Final = 150_000
+#: Brokers of an invented cluster, of which one is away for a while, and bundles.
+_FEWEST: Final = 2
 
 
 def _filled(folder: Path, week: InventedWeek | None) -> Store:
@@ -266,11 +269,26 @@ def main() -> None:
         prog="scripts/pages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("folder", nargs="?", type=Path, default=Path(".trimtab/pages"), help="default: %(default)s")
-    parser.add_argument("--docs", action="store_true")
-    parser.add_argument("--figures", action="store_true")
-    parser.add_argument("--brokers", type=int, default=1_000)
-    parser.add_argument("--bundles", type=int, default=100_000)
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--docs", action="store_true", help="the pictures of README and docs")
+    which.add_argument("--figures", action="store_true", help="how fast the pages are")
+    parser.add_argument("--brokers", type=_number, default=1_000, help="of the invented cluster; not of --docs")
+    parser.add_argument("--bundles", type=_number, default=100_000, help="of the invented cluster; not of --docs")
     given = parser.parse_args()
+    try:
+        _make(given)
+    except (OSError, pytest.skip.Exception) as error:
+        parser.exit(1, f"trimtab: {error}\n")
+
+
+def _number(text: str) -> int:
+    number = int(text)
+    if number < _FEWEST:
+        raise argparse.ArgumentTypeError(f"{number} is less than {_FEWEST}")
+    return number
+
+
+def _make(given: argparse.Namespace) -> None:
     if given.docs:
         _docs()
     elif given.figures:
