@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kazoo.client import KazooClient
 from pyspark.sql import SparkSession
 
 from controller.adapters.disk import jars
+from controller.lab.servers import ZooKeeperServer
 from streaming.spark import gateway
 from streaming.spark.session import start_session
 
@@ -22,6 +24,16 @@ def spark() -> Iterator[SparkSession]:
     yield session
     session.stop()
     gateway.end_in_order()
+
+
+@pytest.fixture
+def zookeeper_client(zookeeper: ZooKeeperServer) -> Iterator[KazooClient]:
+    """A client of the shared ZooKeeper, for what an administrator would do there."""
+    client = KazooClient(zookeeper.hosts)
+    client.start()
+    yield client
+    client.stop()
+    client.close()
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import pytest
 from kazoo.client import KazooClient
 
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.notifications import ZooKeeperNotifications
 from controller.lab.servers import ZooKeeperServer
@@ -38,29 +38,22 @@ def opened(hosts: str, cluster: str) -> ZooKeeperNotifications:
     )
 
 
-@pytest.fixture
-def admin(zookeeper: ZooKeeperServer) -> Iterator[Any]:
-    client = KazooClient(zookeeper.hosts)
-    client.start()
-    yield client
-    client.stop()
-    client.close()
-
-
 class TestZooKeeperNotifications(NotificationStoreContract):
     @pytest.fixture
-    def open_store(self, zookeeper: ZooKeeperServer, admin: Any) -> Iterator[OpenStore]:
+    def open_store(self, zookeeper: ZooKeeperServer, zookeeper_client: KazooClient) -> Iterator[OpenStore]:
         cluster = uuid4().hex
-        admin.ensure_path(f"/trimtab/{cluster}")
+        zookeeper_client.ensure_path(f"/trimtab/{cluster}")
         with ExitStack() as stores:
             yield lambda: stores.enter_context(closing(opened(zookeeper.hosts, cluster)))
 
 
-def test_before_a_controller_or_collector_has_come_nothing_is_created(zookeeper: ZooKeeperServer, admin: Any) -> None:
+def test_before_a_controller_or_collector_has_come_nothing_is_created(
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient
+) -> None:
     cluster = uuid4().hex
     with closing(opened(zookeeper.hosts, cluster)) as store:
         assert not store.sends()
-    assert admin.exists(f"/trimtab/{cluster}") is None
+    assert zookeeper_client.exists(f"/trimtab/{cluster}") is None
 
 
 def test_who_cannot_reach_zookeeper_does_not_send() -> None:
@@ -117,19 +110,16 @@ def _sends(folder: Path) -> bool:
 
 
 def _the_sender(*folders: Path) -> Path:
-    ends = time.monotonic() + _PATIENCE
-    while not any(map(_sends, folders)):
-        assert time.monotonic() < ends
-        time.sleep(0.1)
+    wait_for(lambda: any(map(_sends, folders)), _PATIENCE, every=0.1)
     [sender] = filter(_sends, folders)
     return sender
 
 
 def test_the_one_that_sends_dies_and_the_other_sends_what_it_left_with_the_same_id(
-    tmp_path: Path, zookeeper: ZooKeeperServer, admin: Any, receiver: WebhookReceiver
+    tmp_path: Path, zookeeper: ZooKeeperServer, zookeeper_client: KazooClient, receiver: WebhookReceiver
 ) -> None:
     cluster = uuid4().hex
-    admin.ensure_path(f"/trimtab/{cluster}")
+    zookeeper_client.ensure_path(f"/trimtab/{cluster}")
     receiver.answer = receiver.hang
     with ExitStack() as processes:
         servers = {

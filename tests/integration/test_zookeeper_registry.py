@@ -3,7 +3,7 @@
 import logging
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from kazoo.security import make_acl, make_digest_acl
 
 from controller.adapters.election.registry import MOST_ENTRIES
 from controller.adapters.metrics.executor import ExecutorMetrics
-from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.waiting import wait_for
 from controller.adapters.registration import Registration, processes_of, registered
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.registry import ZooKeeperRegistry
@@ -35,20 +35,11 @@ def opened(hosts: str, cluster: str, auth: ZooKeeperAuthSettings | None = None) 
     return ZooKeeperRegistry(access=access, path="/trimtab", cluster=cluster, session_timeout_seconds=4)
 
 
-@pytest.fixture
-def admin(zookeeper: ZooKeeperServer) -> Iterator[Any]:
-    client = KazooClient(zookeeper.hosts)
-    client.start()
-    yield client
-    client.stop()
-    client.close()
-
-
 class TestZooKeeperRegistry(RegistryContract):
     @pytest.fixture
-    def open_registry(self, zookeeper: ZooKeeperServer, admin: Any) -> Iterator[OpenRegistry]:
+    def open_registry(self, zookeeper: ZooKeeperServer, zookeeper_client: KazooClient) -> Iterator[OpenRegistry]:
         cluster = uuid4().hex
-        admin.ensure_path(f"/trimtab/{cluster}")
+        zookeeper_client.ensure_path(f"/trimtab/{cluster}")
         with ExitStack() as registries:
 
             def one() -> ZooKeeperRegistry:
@@ -57,11 +48,8 @@ class TestZooKeeperRegistry(RegistryContract):
             yield one
 
 
-def eventually(check: Any, seconds: float = 20.0) -> None:
-    deadline = Deadline.after(seconds)
-    while not check():
-        assert not deadline.passed
-        time.sleep(0.1)
+def eventually(check: Callable[[], object]) -> None:
+    wait_for(check, 20.0, every=0.1)
 
 
 def process(**changed: Any) -> RunningProcess:
@@ -69,9 +57,11 @@ def process(**changed: Any) -> RunningProcess:
     return RunningProcess(**{**values, **changed})
 
 
-def test_a_process_whose_session_expired_registers_again(zookeeper: ZooKeeperServer, admin: Any) -> None:
+def test_a_process_whose_session_expired_registers_again(
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient
+) -> None:
     cluster = uuid4().hex
-    admin.ensure_path(f"/trimtab/{cluster}")
+    zookeeper_client.ensure_path(f"/trimtab/{cluster}")
     with closing(opened(zookeeper.hosts, cluster)) as registry:
         registry.write("a", b"1")
         session, password = registry._client.client_id
@@ -80,11 +70,11 @@ def test_a_process_whose_session_expired_registers_again(zookeeper: ZooKeeperSer
         thief.start()
         thief.stop()
         thief.close()
-        assert admin.get_children(f"/trimtab/{cluster}/processes") == []
+        assert zookeeper_client.get_children(f"/trimtab/{cluster}/processes") == []
         eventually(lambda: _writes(registry, b"2"))
         assert written(registry) == {"a": b"2"}
-        [node] = admin.get_children(f"/trimtab/{cluster}/processes")
-        _, stat = admin.get(f"/trimtab/{cluster}/processes/{node}")
+        [node] = zookeeper_client.get_children(f"/trimtab/{cluster}/processes")
+        _, stat = zookeeper_client.get(f"/trimtab/{cluster}/processes/{node}")
         assert stat.ephemeralOwner not in (0, session)
 
 
@@ -97,21 +87,23 @@ def _writes(registry: ZooKeeperRegistry, value: bytes) -> bool:
 
 
 def test_a_node_that_somebody_deleted_is_there_again_with_the_next_renewal(
-    zookeeper: ZooKeeperServer, admin: Any
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient
 ) -> None:
     cluster = uuid4().hex
-    admin.ensure_path(f"/trimtab/{cluster}")
+    zookeeper_client.ensure_path(f"/trimtab/{cluster}")
     with closing(opened(zookeeper.hosts, cluster)) as registry:
         registry.write("a", b"1")
-        admin.delete(f"/trimtab/{cluster}/processes", recursive=True)
+        zookeeper_client.delete(f"/trimtab/{cluster}/processes", recursive=True)
         registry.write("a", b"2")
         assert written(registry) == {"a": b"2"}
 
 
-def test_no_more_entries_are_read_than_a_cluster_can_have_processes(zookeeper: ZooKeeperServer, admin: Any) -> None:
+def test_no_more_entries_are_read_than_a_cluster_can_have_processes(
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient
+) -> None:
     cluster = uuid4().hex
-    admin.ensure_path(f"/trimtab/{cluster}/processes")
-    transaction = admin.transaction()
+    zookeeper_client.ensure_path(f"/trimtab/{cluster}/processes")
+    transaction = zookeeper_client.transaction()
     for number in range(MOST_ENTRIES + 2):
         transaction.create(f"/trimtab/{cluster}/processes/{number:05}", b"1")
     transaction.commit()
@@ -122,16 +114,16 @@ def test_no_more_entries_are_read_than_a_cluster_can_have_processes(zookeeper: Z
 
 
 def test_entries_that_are_broken_or_huge_are_named_and_the_others_are_read(
-    zookeeper: ZooKeeperServer, admin: Any
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient
 ) -> None:
     cluster = uuid4().hex
     folder = f"/trimtab/{cluster}/processes"
-    admin.ensure_path(folder)
-    admin.create(f"{folder}/huge", b"x" * 900_000)
-    admin.create(f"{folder}/broken", b'{"role": "executor"')
-    admin.create(f"{folder}/folder", b"")
-    admin.create(f"{folder}/folder/below", b"")
-    admin.create(f"{folder}/good", process().model_dump_json(by_alias=True).encode())
+    zookeeper_client.ensure_path(folder)
+    zookeeper_client.create(f"{folder}/huge", b"x" * 900_000)
+    zookeeper_client.create(f"{folder}/broken", b'{"role": "executor"')
+    zookeeper_client.create(f"{folder}/folder", b"")
+    zookeeper_client.create(f"{folder}/folder/below", b"")
+    zookeeper_client.create(f"{folder}/good", process().model_dump_json(by_alias=True).encode())
     found = processes_of(settings(zookeeper.hosts, cluster))
     assert found.unknown == ""
     assert [seen.process.host for seen in found.running] == ["here"]
@@ -157,11 +149,11 @@ def digest(folder: Path, user: str) -> ZooKeeperAuthSettings:
 
 
 def test_a_process_without_the_right_to_write_works_on_and_says_which_node_it_may_not_write(
-    zookeeper: ZooKeeperServer, admin: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     cluster = uuid4().hex
-    admin.ensure_path("/trimtab")
-    admin.create(f"/trimtab/{cluster}", acl=[make_digest_acl("controllers", "secret", all=True)])
+    zookeeper_client.ensure_path("/trimtab")
+    zookeeper_client.create(f"/trimtab/{cluster}", acl=[make_digest_acl("controllers", "secret", all=True)])
     auth = digest(tmp_path, "executors")
     registration = Registration(lambda: opened(zookeeper.hosts, cluster, auth), process)
     with caplog.at_level(logging.INFO):
@@ -176,19 +168,19 @@ def test_a_process_without_the_right_to_write_works_on_and_says_which_node_it_ma
 
 
 def test_an_administrator_lets_executors_write_and_controllers_read(
-    zookeeper: ZooKeeperServer, admin: Any, tmp_path: Path
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient, tmp_path: Path
 ) -> None:
     """With SASL getAcl shows the names of all users; here the reader's is everybody's, which it shows as well."""
     cluster = uuid4().hex
-    admin.ensure_path("/trimtab")
-    admin.create(f"/trimtab/{cluster}", acl=[make_digest_acl("controllers", "secret", all=True)])
-    admin.add_auth("digest", "controllers:secret")
+    zookeeper_client.ensure_path("/trimtab")
+    zookeeper_client.create(f"/trimtab/{cluster}", acl=[make_digest_acl("controllers", "secret", all=True)])
+    zookeeper_client.add_auth("digest", "controllers:secret")
     executors = digest(tmp_path, "executors")
     world = [
         make_acl("world", "anyone", read=True),
         make_digest_acl("executors", "executors-secret", create=True, read=True),
     ]
-    admin.create(f"/trimtab/{cluster}/processes", acl=world)
+    zookeeper_client.create(f"/trimtab/{cluster}/processes", acl=world)
     with ExitStack() as stack:
         registry = stack.enter_context(closing(opened(zookeeper.hosts, cluster, executors)))
         reader = stack.enter_context(closing(opened(zookeeper.hosts, cluster)))
@@ -200,20 +192,22 @@ def test_an_administrator_lets_executors_write_and_controllers_read(
 
 
 def test_before_the_election_exists_nothing_is_created_so_that_no_executor_owns_its_nodes(
-    zookeeper: ZooKeeperServer, admin: Any
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient
 ) -> None:
     cluster = uuid4().hex
     with closing(opened(zookeeper.hosts, cluster)) as registry:
         assert not registry.write("a", b"1")
-        assert admin.exists(f"/trimtab/{cluster}") is None
-        admin.ensure_path(f"/trimtab/{cluster}")
+        assert zookeeper_client.exists(f"/trimtab/{cluster}") is None
+        zookeeper_client.ensure_path(f"/trimtab/{cluster}")
         assert registry.write("a", b"1")
         assert written(registry) == {"a": b"1"}
 
 
-def test_a_process_appears_with_what_it_does_and_vanishes_at_its_end(zookeeper: ZooKeeperServer, admin: Any) -> None:
+def test_a_process_appears_with_what_it_does_and_vanishes_at_its_end(
+    zookeeper: ZooKeeperServer, zookeeper_client: KazooClient
+) -> None:
     cluster = uuid4().hex
-    admin.ensure_path(f"/trimtab/{cluster}")
+    zookeeper_client.ensure_path(f"/trimtab/{cluster}")
     ours = settings(zookeeper.hosts, cluster)
     metrics = ExecutorMetrics()
     with registered(ours, metrics, "1.2.3"):
