@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from controller.model.proposals import CONTROLLER, ProposalKind
 from controller.settings.section import PathText, Section
@@ -30,12 +30,29 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100, pattern=r"
 _Names: TypeAlias = Annotated[tuple[_Name, ...], Field(strict=False)]
 #: Public keys by name.
 PublicKeys: TypeAlias = Annotated[dict[_Name, PublicKeyText], Field(max_length=_MOST_KEYS)]
+#: A character that is not made to be invisible.  pydantic's expressions know this property, and Python's do not.
+_VISIBLE: Final = TypeAdapter(Annotated[str, StringConstraints(pattern=r"^\P{Default_Ignorable_Code_Point}$")])
 _May: TypeAlias = Literal["propose", "approve"]
 
 
 def same_person(name: str) -> str:
-    """*name* in the form in which persons are compared: by letters alone, whatever their case and encoding."""
-    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold()).strip()
+    """*name* in the form in which persons are compared: by what is seen of it, whatever its case and encoding.
+
+    It is NFKC_Casefold of the Unicode Standard (section 3.13), which leaves out what is invisible, such as a zero-width
+    space; white space as in RFC 8266.
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    if not folded.isascii():
+        folded = unicodedata.normalize("NFKC", "".join(filter(_is_visible, folded)))
+    return " ".join(folded.split())
+
+
+def _is_visible(character: str) -> bool:
+    try:
+        _VISIBLE.validate_python(character)
+    except ValidationError:
+        return False
+    return True
 
 
 class PersonSettings(Section):

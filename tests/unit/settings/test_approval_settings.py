@@ -56,6 +56,30 @@ def test_a_person_is_the_same_under_all_her_names(one: str, other: str) -> None:
     assert not people.is_same(one, "bob")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a\u200bda", "a\u200dda", "\ufeffada", "a\u00adda", "ad\u2060a", "ada\ufe0f", "ad\u034fa"),
+        *("a\U000e0041da", "a\u3164da", "a\ufff0da", "a\u115fda", "\u202eada", "\u200b ada \u200b"),
+    ],
+)
+def test_what_is_invisible_makes_no_other_person(name: str) -> None:
+    people = ApprovalSettings.model_validate({"servers": {"page": ADA}})
+    assert people.is_same(name, "ada")
+    assert not people.is_same(name, "adab")
+    assert "are names of one person" in refusal(keys={"ada": ADA, name: BOB})
+
+
+@pytest.mark.parametrize("spaces", ["  ", "\u00a0", "\u3000 ", " \u200b "])
+def test_white_space_makes_no_other_person(spaces: str) -> None:
+    assert ApprovalSettings().is_same(f"Ada{spaces}Lovelace", "ada lovelace")
+
+
+@pytest.mark.parametrize(("one", "other"), [("\u00e9mile", "emile"), ("adalovelace", "ada lovelace"), ("李", "王")])
+def test_names_that_look_different_are_those_of_two_persons(one: str, other: str) -> None:
+    assert not ApprovalSettings().is_same(one, other)
+
+
 def test_every_change_of_the_policy_changes_its_version_and_a_path_does_not() -> None:
     before = policy()
     changes: list[dict[str, Any]] = [{"required": 2}, {"free_moves": 1}, {"expires_minutes": 5}]
