@@ -1,5 +1,6 @@
 """Statements of persons about proposals: signing one, and why one does not count."""
 
+from functools import lru_cache
 from typing import Final
 
 from controller.model.errors import ProposalRefusedError
@@ -10,6 +11,8 @@ from controller.wire.proposals import statement_bytes
 
 #: A statement may be so much ahead of this host's clock.
 CLOCK_MS: Final = 60_000
+#: Signatures whose check is remembered: of MAX_PROPOSALS with several approvals each.  A statement has 4 KB at most.
+_MAX_VERIFIED: Final = 1024
 #: What a person needs in ``may`` to say it.  Everybody may reject: that moves nothing.
 _NEEDS: Final = {StatementKind.PROPOSE: "propose", StatementKind.APPROVE: "approve"}
 
@@ -69,6 +72,15 @@ def _flaw_of_signature(signed: SignedStatement, policy: ApprovalSettings, who: s
         return f"{who} is signed with the key {statement.key!r}, which is not in [approvals]"
     if statement.kind in _NEEDS and _NEEDS[statement.kind] not in policy.may(statement.person):
         return f"{statement.person} may not {statement.kind}, by `may` in approvals.keys"
-    if not signed_by_any((public_key(public),), statement_bytes(statement), signed.signature):
+    if not _is_signed_with(public, signed):
         return f"{who} has a signature that is not one of the key of {statement.key}: it was forged, or changed since"
     return ""
+
+
+@lru_cache(_MAX_VERIFIED)
+def _is_signed_with(public: str, signed: SignedStatement) -> bool:
+    """Whether the private key of *public* made the signature.
+
+    The answer is remembered: lists of proposals, and each interval, ask for the same statements again.
+    """
+    return signed_by_any((public_key(public),), statement_bytes(signed.statement), signed.signature)
