@@ -388,7 +388,7 @@ def _approvals_not_counted() -> list[Any]:
 
 
 def _signature_not_verified() -> list[Any]:
-    return [patch.object(statements, "signed_by_any", lambda *_: True)]
+    return [patch.object(statements, "_is_signed_with", lambda *_: True)]
 
 
 def _approval_without_end() -> list[Any]:
