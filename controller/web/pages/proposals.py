@@ -1,7 +1,7 @@
 """Proposals: one of them with all that is in it, and the forms of what people do with it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
@@ -84,7 +84,7 @@ def proposal(page: PageRequest) -> Response:
         drift=None if detail is None else view.drift_text(detail.drift, page.now_ms),
         checking=checking,
         flaws=dict.fromkeys((*answer.flaws, *(() if detail is None else detail.flaws))),
-        facts=view.facts(answer, page.now_ms) if plan is None else (*plan.facts, _expiry(answer, page.now_ms)),
+        facts=view.facts(answer, page.now_ms) if plan is None else (*plan.facts, view.expiry(answer, page.now_ms)),
         approvals=view.approvals(answer, statements, page.now_ms),
         content=[] if detail is None else detail.content,
         plan=plan,
@@ -130,11 +130,6 @@ def _detail(page: PageRequest, answer: ProposalAnswer) -> tuple[ProposalDetailAn
     if newest.value is None or not newest.missing:
         return newest.value, newest.missing
     return newest.value, f"This was found at {clock(newest.at_ms, page.now_ms)}; now {newest.missing}"
-
-
-def _expiry(answer: ProposalAnswer, now_ms: int) -> Any:
-    remaining = max(0, answer.expires_at - now_ms) / 1000
-    return view.expiry(answer, remaining, answer.state in (ProposalState.PENDING, ProposalState.APPROVED), now_ms)
 
 
 # ---- forms ----

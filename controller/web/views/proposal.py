@@ -200,21 +200,20 @@ def stop_text(progress: IssuedPlan, moves: int, drained: Sequence[str], names: B
 
 def facts(answer: ProposalAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
     """Figures of a proposal whose content is not verified yet, or that is no plan."""
-    remaining = max(0, answer.expires_at - now_ms) / 1000
-    waits = ProposalState(answer.state) in _WAITING
     return (
         KeyFigure(label="Moves", figure=whole(answer.moves), unit="", context="bundles that get another broker"),
         KeyFigure(label="Splits", figure=whole(answer.splits), unit="", context="bundles that are cut"),
         KeyFigure(
             label="Clients reconnect", figure=whole(answer.connections), unit="", context="producers and consumers"
         ),
-        expiry(answer, remaining, waits, now_ms),
+        expiry(answer, now_ms),
     )
 
 
-def expiry(answer: ProposalAnswer, remaining: float, waits: bool, now_ms: int) -> KeyFigure:
+def expiry(answer: ProposalAnswer, now_ms: int) -> KeyFigure:
     """Until when it counts."""
-    context = f"in {span(remaining)}" if waits else answer.state
+    remaining = max(0, answer.expires_at - now_ms) / 1000
+    context = f"in {span(remaining)}" if ProposalState(answer.state) in _WAITING else answer.state
     return KeyFigure(label="Expires", figure=clock(answer.expires_at, now_ms), unit="UTC", context=context)
 
 
