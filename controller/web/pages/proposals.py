@@ -81,7 +81,7 @@ def proposal(page: PageRequest) -> Response:
         answer=answer,
         heading=view.heading(answer, statements, page.now_ms),
         steps=view.steps(answer, page.now_ms),
-        drift=None if detail is None else view.drift_text(detail.drift, page.now_ms),
+        drift=None if detail is None or answer.state in ENDED else view.drift_text(detail.drift, page.now_ms),
         checking=checking,
         flaws=dict.fromkeys((*answer.flaws, *(() if detail is None else detail.flaws))),
         facts=view.facts(answer, page.now_ms) if plan is None else (*plan.facts, view.expiry(answer, page.now_ms)),

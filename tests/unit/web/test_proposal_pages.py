@@ -174,15 +174,17 @@ def test_an_approval_is_shown_beside_a_check_that_is_older(tmp_path: Path, check
     assert '<b class="strong">anna</b> <span class="soft">approved' in anna.get(f"/proposals/{key}").text
 
 
-@pytest.mark.parametrize("state", ["done", "failed", "stopped"])
-def test_a_proposal_that_has_ended_is_checked_once(tmp_path: Path, checks: list[Job], state: str) -> None:
+@pytest.mark.parametrize("state", ["done", "failed", "stopped", "rejected", "expired"])
+def test_a_proposal_that_has_ended_is_checked_once_and_not_called_valid(
+    tmp_path: Path, checks: list[Job], state: str
+) -> None:
     shown = page_of(tmp_path)
     key, anna = proposed(shown), logged_in(shown, "anna")
     put(shown, key, ProposalState(state))
     times = [shown.now_ms() + 60_000 * minute for minute in range(3)]
     for time in times:
         shown.now_ms = partial(int, time)
-        anna.get(f"/proposals/{key}")
+        assert "Still valid." not in anna.get(f"/proposals/{key}").text
         end(checks[0], shown, key)
     assert len(checks) == 1
 
