@@ -18,7 +18,7 @@ from controller.adapters.approvals.in_force import approvals_of
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import ProposalStore
-from controller.adapters.factory import election_system, own_verdict_store
+from controller.adapters.factory import own_verdict_store
 from controller.adapters.metrics.audits import AuditWatch
 from controller.adapters.metrics.controller import ControllerMetrics
 from controller.aggregate.shard.fold import FoldOptions
@@ -28,6 +28,7 @@ from controller.audit.seen_load import weights_of
 from controller.cycle import Policy
 from controller.doctor import before_acting
 from controller.engine import take_over
+from controller.log.elections import election_system
 from controller.log.factory import log_system
 from controller.log.journal_evidence import JOURNALLED, content_of, of_checkpoint, of_commands
 from controller.log.recent import last_tick

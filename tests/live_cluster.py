@@ -9,10 +9,10 @@ from unittest.mock import Mock
 
 from controller.adapters.approvals.in_force import approvals_of
 from controller.adapters.controls_in_force import ControlsInForce
-from controller.adapters.factory import election_system
 from controller.cli.controls import change
 from controller.cli.shared.console import command_line
 from controller.engine import take_over
+from controller.log.elections import election_system
 from controller.log.factory import log_system
 from controller.model.controls import OperatorControls
 from controller.model.decision import Command

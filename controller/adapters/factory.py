@@ -1,6 +1,6 @@
-"""The one place that maps ``[election] kind`` of trimtab.toml to an election; also the log's server, and verdicts.
+"""The servers that election and log run on, by the settings; and the store of verdicts.
 
-A new system is a folder beside this file and a case here.  controller.log.factory opens the log.
+controller.log.factory opens the log, and controller.log.elections the election.
 """
 
 import logging
@@ -10,9 +10,7 @@ from typing import Final, assert_never
 
 from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.election.systems import ElectionSystem, WatchedServer
-from controller.adapters.folder.election import FileElection
-from controller.adapters.folder.names import LOG_PATH
+from controller.adapters.election.systems import WatchedServer
 from controller.adapters.kafka.unreachable import why_unreachable as why_kafka_is_unreachable
 from controller.adapters.pulsar.log.unreachable import why_unreachable as why_pulsar_is_unreachable
 from controller.adapters.zookeeper.system import ZooKeeperElection
@@ -26,16 +24,13 @@ log = logging.getLogger(__name__)
 _VERDICTS_KEY: Final = "journal.verdicts_path"
 
 
-def election_system(settings: Settings) -> ElectionSystem:
-    """The system in which controllers elect their leader."""
+def election_server(settings: Settings) -> WatchedServer | None:
+    """The server that the election runs on; None for a folder."""
     match settings.election:
         case ElectionInZooKeeper() as election:
-            return ZooKeeperElection(election, settings)
-        case ElectionByFile() as election:
-            if isinstance(settings.log, LogInFolder):  # the folder of an election may not say whose it is
-                with suppress(OSError):  # reading the log reports what is wrong
-                    refuse_another(Path(settings.log.folder.path), settings.cluster.name, key=LOG_PATH)
-            return FileElection(Path(election.path), cluster=settings.cluster.name)
+            return ZooKeeperElection(election, settings).server()
+        case ElectionByFile():
+            return None
         case other:
             assert_never(other)
 

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Final, NamedTuple, Self
 
 from controller.adapters.election.systems import WatchedServer
-from controller.adapters.factory import election_system, log_server
+from controller.adapters.factory import election_server, log_server
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.unreachable import NO_ANSWER
 from controller.adapters.pulsar.access import pulsar_admin
@@ -54,7 +54,7 @@ def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, Watc
     """Those of *parts* that are servers.  SettingsError where the file of a secret cannot be read."""
     server_of: dict[Part, Callable[[], WatchedServer | None]] = {
         Part.LOG: lambda: log_server(settings),
-        Part.ELECTION: lambda: election_system(settings).server(),
+        Part.ELECTION: lambda: election_server(settings),
         Part.BROKERS: lambda: _brokers(settings),
     }
     by_part = {part: server_of[part]() for part in parts}

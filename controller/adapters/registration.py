@@ -16,7 +16,6 @@ from typing import Final
 from uuid import uuid4
 
 from controller.adapters.election.registry import RENEWED_EVERY, Registry
-from controller.adapters.factory import election_system
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.process import signals
 from controller.adapters.process.own_commit import own_commit
@@ -74,10 +73,10 @@ class RegisteredProcesses:
         return not (self.unknown or self.unusable or self.left_out)
 
 
-def processes_of(settings: Settings) -> RegisteredProcesses:
-    """What the registry of *settings* has; never an exception."""
+def processes_of(connect: Callable[[], Registry]) -> RegisteredProcesses:
+    """What the registry that *connect* opens has; never an exception."""
     try:
-        with closing(election_system(settings).registry()) as registry:
+        with closing(connect()) as registry:
             return _read(registry)
     except TrimtabError as error:
         return RegisteredProcesses(unknown=str(error))
@@ -107,10 +106,11 @@ def _order(registered: SeenProcess) -> tuple[int, bool, str, int]:
 
 
 @contextmanager
-def registered(settings: Settings, metrics: ProcessMetrics, version: str) -> Iterator[None]:
-    """Within the block the registry shows this process, as *metrics* describe it; never blocks."""
-    describe = _description(settings, metrics, version)
-    registration = Registration(lambda: election_system(settings).registry(), describe)
+def registered(
+    settings: Settings, connect: Callable[[], Registry], metrics: ProcessMetrics, version: str
+) -> Iterator[None]:
+    """Within the block the registry that *connect* opens shows this process, as *metrics* describe it; never blocks."""
+    registration = Registration(connect, _description(settings, metrics, version))
     with signals.cleaned_up_at_end(registration.end):
         registration.start()
         try:

@@ -16,7 +16,6 @@ from controller.adapters.approvals.making import propose_plan, verified
 from controller.adapters.approvals.standing import ProposalSubject
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import ProposalStore
-from controller.adapters.factory import election_system
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.adapters.process import signals
@@ -31,6 +30,7 @@ from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
 from controller.cli.shared.signing import KeyOption, proposal_with, refuse_unused_key, signer_with
 from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
+from controller.log.elections import election_system
 from controller.model.controls import MOVING_MODES, Choice
 from controller.model.errors import PlanRefusedError, ProposalRefusedError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun

@@ -11,7 +11,6 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from controller.adapters.factory import election_system
 from controller.adapters.metrics.collector import CollectorMetrics
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.network.tls import tls_of
@@ -33,6 +32,7 @@ from controller.collector.reports import SweepName
 from controller.collector.states import broker_state
 from controller.collector.summary import summary
 from controller.collector.sweeper import Sweeper, Swept
+from controller.log.elections import election_system
 from controller.log.factory import log_system
 from controller.model.errors import SettingsError
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides

@@ -21,7 +21,6 @@ from controller.adapters.approvals.control_changes import (
 )
 from controller.adapters.election import changes
 from controller.adapters.election.controls import ControlStore
-from controller.adapters.factory import election_system
 from controller.adapters.outages import Part
 from controller.cli.shared import failures
 from controller.cli.shared.answers import show
@@ -31,6 +30,7 @@ from controller.cli.shared.layout import print_line
 from controller.cli.shared.reachable import require
 from controller.cli.shared.signing import KeyOption, refuse_unused_key, signer_with
 from controller.doctor.before_acting import require_broker_balancing_off
+from controller.log.elections import election_system
 from controller.log.fencing import fence
 from controller.model.controls import MAX_HISTORY, MOVING_MODES, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import TrimtabError

@@ -25,7 +25,6 @@ from controller.adapters.election import changes
 from controller.adapters.election.changes import ControlsChange
 from controller.adapters.election.proposals import ProposalStore, require
 from controller.adapters.election.systems import ElectionSystem
-from controller.adapters.factory import election_system
 from controller.adapters.long_work import long_work
 from controller.adapters.outages import Part
 from controller.cli.controls import By, ReasonOption, choice_of
@@ -45,6 +44,7 @@ from controller.cli.shared.signing import (
     signer_with,
 )
 from controller.cli.texts.proposals import print_detail, print_proposal, print_proposals
+from controller.log.elections import election_system
 from controller.model.controls import Choice
 from controller.model.errors import ProposalRefusedError, TrimtabError
 from controller.model.proposals import ENDED, ProposalKind, ProposalState, StoredProposal

@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.disk.files import why_not_lockable, why_not_writable
-from controller.adapters.factory import election_system
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer, executor_group
@@ -43,6 +42,7 @@ from controller.doctor.facts import (
 from controller.doctor.names import namespace_in
 from controller.doctor.namespaces import NamespacesFound, read_namespaces
 from controller.log import recent
+from controller.log.elections import election_system, registry_of
 from controller.log.factory import log_system
 from controller.log.unanswered import Unanswered, recent_unanswered
 from controller.model.errors import SettingsError, TrimtabError
@@ -158,7 +158,7 @@ def _questions(settings: Settings, patience: TimeLimits, log_away: str) -> dict[
     work: dict[str, Callable[[], Any]] = {
         "tick": lambda: (None, log_away) if log_away else _last_tick(settings),
         "journal": partial(_journal, settings),
-        "processes": partial(processes_of, settings),
+        "processes": partial(processes_of, partial(registry_of, settings)),
         "mode": partial(_mode, settings),
         "groups": partial(_groups, settings, patience),
     }

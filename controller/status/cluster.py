@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from controller.adapters.factory import election_system
 from controller.adapters.network.calls import side_by_side
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.adapters.registration import RegisteredProcesses, processes_of
 from controller.cycle.guardrails.unreadable import UNREADABLE_ANY, UNREADABLE_POLICIES
+from controller.log.elections import election_system, registry_of
 from controller.log.factory import log_system
 from controller.log.recent import journal_tail, last_entry, last_tick, recent_results
 from controller.log.tail import JournalTail
@@ -102,7 +102,7 @@ def cluster_status(settings: Settings, admin: PulsarAdmin | None) -> ClusterStat
             "leader": lambda: _leader(settings),
             "loads": lambda: _loads(settings, admin),
             "chosen": lambda: chosen_controls(settings),
-            "processes": lambda: processes_of(settings),
+            "processes": lambda: processes_of(partial(registry_of, settings)),
         }
     )
     # In this order, so that an error names what stands first.

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from controller.adapters.factory import election_system
 from controller.cycle.dry_run import forget_dry_run, in_flight
 from controller.cycle.guardrails.budgets import Ledger, Line
 from controller.cycle.guardrails.listing import unconfirmed_brokers
 from controller.cycle.ordered import told_of
+from controller.log.elections import election_system
 from controller.model.controls import MOVING_MODES, Choice, OperatorControls, Pause
 from controller.model.errors import TrimtabError
 from controller.model.journal import JournalEntry

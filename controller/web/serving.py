@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 from controller.adapters.disk.files import refuse_not_writable
 from controller.adapters.disk.scratch import held_folder
-from controller.adapters.factory import election_system
 from controller.adapters.metrics.web import WebMetrics
 from controller.adapters.network.unreachable import words
 from controller.adapters.process import signals
+from controller.log.elections import election_system
 from controller.log.factory import log_system
 from controller.model.errors import SettingsError
 from controller.settings.addresses import host_and_port

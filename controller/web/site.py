@@ -12,8 +12,8 @@ from starlette.requests import Request
 
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import Proposals, ProposalStore
-from controller.adapters.factory import election_system
 from controller.adapters.metrics.web import WebMetrics
+from controller.log.elections import election_system
 from controller.offline.plans.proposal_view import proposal_answer
 from controller.settings.trimtab_toml import Settings
 from controller.settings.web import WebSettings

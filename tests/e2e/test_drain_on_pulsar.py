@@ -10,7 +10,6 @@ from uuid import uuid4
 
 import pytest
 
-from controller.adapters.factory import election_system
 from controller.adapters.kafka.specs import create_topics
 from controller.cli.controls import release
 from controller.lab import pulsar_stage
@@ -20,6 +19,7 @@ from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.pulsar_stage import Stage, StageAdmin, set_stage
 from controller.lab.pulsar_traffic import Traffic
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.log.elections import election_system
 from controller.settings.trimtab_toml import read_settings
 from tests.maintenance import carried_out, decided, planned, run, write_settings
 

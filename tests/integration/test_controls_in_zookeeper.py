@@ -10,9 +10,9 @@ import pytest
 
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.controls import ControlStore
-from controller.adapters.factory import election_system
 from controller.cli.controls import change, pause
 from controller.lab.servers import KafkaServer, ZooKeeperServer, zookeeper_server
+from controller.log.elections import election_system
 from controller.log.fencing import fence
 from controller.model.controls import OperatorControls, Pause
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, LeadershipLostError

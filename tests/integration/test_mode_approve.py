@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from controller.adapters.election import changes
 from controller.adapters.election.changes import ControlsChange, change_controls, choice_by
-from controller.adapters.factory import election_system
+from controller.log.elections import election_system
 from controller.model.decision import Command, Reason
 from controller.model.journal import JournalEntry
 from controller.model.proposed import ProposedDecision

@@ -12,7 +12,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from controller.adapters.approvals.making import Signer, propose_plan
-from controller.adapters.factory import election_system
+from controller.log.elections import election_system
 from controller.model.controls import OperatorControls
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.web.pages.page import PageRequest

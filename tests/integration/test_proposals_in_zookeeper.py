@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 
 from controller.adapters.election.proposals import ProposalStore
-from controller.adapters.factory import election_system
 from controller.adapters.zookeeper import proposals as zookeeper_proposals
 from controller.lab.servers import ZooKeeperServer
+from controller.log.elections import election_system
 from controller.model.errors import ProposalRefusedError, WireError
 from controller.settings.trimtab_toml import Settings
 from tests.contracts.proposals import CONTENT, ONE, OpenProposals, ProposalStoreContract

@@ -16,12 +16,12 @@ from uuid import uuid4
 import pytest
 from typer.testing import CliRunner, Result
 
-from controller.adapters.factory import election_system
 from controller.adapters.network.waiting import wait_for
 from controller.aggregate.shard.fold import ShardState
 from controller.cli.app import app
 from controller.executor.loop import Executor
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.log.elections import election_system
 from controller.log.factory import log_system
 from controller.log.port import Log, LogTopic, Out
 from controller.model.errors import ProposalRefusedError

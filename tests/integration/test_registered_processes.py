@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from controller.doctor.checks import judge
 from controller.doctor.finding import Finding
 from controller.doctor.gather import gather
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.log.elections import registry_of
 from controller.settings.trimtab_toml import Settings, read_settings
 from tests.fake_pulsar import fake_pulsar
 from tests.integration.test_collect import Collectors
@@ -50,7 +52,7 @@ class Site:
     def wait_for(self, done: Callable[[RegisteredProcesses], bool]) -> RegisteredProcesses:
         until = time.monotonic() + _PATIENCE_SECONDS
         while True:
-            found = processes_of(self.settings)
+            found = processes_of(partial(registry_of, self.settings))
             if done(found):
                 return found
             # A process that has ended by itself never does it.

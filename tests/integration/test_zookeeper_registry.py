@@ -5,6 +5,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -20,6 +21,7 @@ from controller.adapters.registration import Registration, processes_of, registe
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.registry import ZooKeeperRegistry
 from controller.lab.servers import ZooKeeperServer
+from controller.log.elections import registry_of
 from controller.settings.access import ZooKeeperAuthSettings
 from controller.settings.trimtab_toml import Settings
 from controller.wire.process import RunningProcess
@@ -124,7 +126,7 @@ def test_entries_that_are_broken_or_huge_are_named_and_the_others_are_read(
     zookeeper_client.create(f"{folder}/folder", b"")
     zookeeper_client.create(f"{folder}/folder/below", b"")
     zookeeper_client.create(f"{folder}/good", process().model_dump_json(by_alias=True).encode())
-    found = processes_of(settings(zookeeper.hosts, cluster))
+    found = processes_of(partial(registry_of, settings(zookeeper.hosts, cluster)))
     assert found.unknown == ""
     assert [seen.process.host for seen in found.running] == ["here"]
     assert sorted(found.unusable) == ["broken", "folder", "huge"]
@@ -210,22 +212,22 @@ def test_a_process_appears_with_what_it_does_and_vanishes_at_its_end(
     zookeeper_client.ensure_path(f"/trimtab/{cluster}")
     ours = settings(zookeeper.hosts, cluster)
     metrics = ExecutorMetrics()
-    with registered(ours, metrics, "1.2.3"):
-        eventually(lambda: processes_of(ours).running)
+    with registered(ours, partial(registry_of, ours), metrics, "1.2.3"):
+        eventually(lambda: processes_of(partial(registry_of, ours)).running)
         metrics.assigned(4)
-        eventually(lambda: processes_of(ours).running[0].process.partitions == 4)
-        [seen] = processes_of(ours).running
+        eventually(lambda: processes_of(partial(registry_of, ours)).running[0].process.partitions == 4)
+        [seen] = processes_of(partial(registry_of, ours)).running
         assert (seen.process.role, seen.process.version, seen.process.ready) == ("executor", "1.2.3", True)
-    assert processes_of(ours).running == ()
+    assert processes_of(partial(registry_of, ours)).running == ()
 
 
 def test_a_zookeeper_that_hangs_delays_neither_begin_nor_end() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=50) as silent:
         ours = settings(f"127.0.0.1:{silent.getsockname()[1]}", uuid4().hex)
         began = time.monotonic()
-        with registered(ours, ExecutorMetrics(), "1"):
+        with registered(ours, partial(registry_of, ours), ExecutorMetrics(), "1"):
             entered = time.monotonic() - began
         ended = time.monotonic() - began
         assert entered < 0.5
         assert ended < 1.5
-        assert "did not answer" in processes_of(ours).unknown
+        assert "did not answer" in processes_of(partial(registry_of, ours)).unknown

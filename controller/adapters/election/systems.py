@@ -27,10 +27,6 @@ class ElectionSystem(Protocol):
     """A system in which controllers elect their leader; it also stores everything else that all processes of a cluster
     share."""
 
-    def server(self) -> WatchedServer | None:
-        """The server that it runs on; None for a folder."""
-        ...
-
     def leadership(self) -> Leadership:
         """This process's part in the election."""
         ...

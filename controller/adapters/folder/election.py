@@ -22,9 +22,6 @@ class FileElection:
         with suppress(OSError):  # using it reports what is wrong
             refuse_another(folder, cluster, key=ELECTION_PATH)
 
-    def server(self) -> None:
-        """See ElectionSystem."""
-
     def leadership(self) -> FileLeadership:
         """See ElectionSystem."""
         claim(self._folder, self._cluster, key=ELECTION_PATH)

@@ -27,7 +27,7 @@ class ZooKeeperElection:
         self._cluster, self._timeout = settings.cluster.name, election.session_timeout_seconds
 
     def server(self) -> WatchedServer:
-        """See ElectionSystem."""
+        """The server that it runs on."""
         look = ZooKeeperLook(self._access)
         return WatchedServer(
             name=f"ZooKeeper at {self._access.hosts}",

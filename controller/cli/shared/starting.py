@@ -3,14 +3,15 @@
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
+from functools import partial
 
 from controller.adapters.controls_in_force import mode_in_force
-from controller.adapters.factory import election_system
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.outages import OutageWatch, Part, servers
 from controller.adapters.registration import registered
 from controller.cli.shared.common_options import own_version
 from controller.doctor import before_acting
+from controller.log.elections import election_system, registry_of
 from controller.settings.trimtab_toml import Settings
 
 log = logging.getLogger(__name__)
@@ -41,7 +42,11 @@ def started(
     watched = servers(settings, {*needed, Part.BROKERS})
     if watched:
         log.info("asking whether they answer: %s", ", ".join(server.name for server in watched.values()))
-    listed = nullcontext() if metrics is None or not is_listed else registered(settings, metrics, own_version())
+    listed = (
+        nullcontext()
+        if metrics is None or not is_listed
+        else registered(settings, partial(registry_of, settings), metrics, own_version())
+    )
     with listed, OutageWatch(watched) as watch:
         if metrics is not None:
             metrics.waits_for_servers(watch)

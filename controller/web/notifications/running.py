@@ -7,9 +7,9 @@ from contextlib import closing, contextmanager
 from typing import Final
 from uuid import uuid4
 
-from controller.adapters.factory import election_system
 from controller.adapters.metrics.web import WebMetrics
 from controller.adapters.network.calls import side_by_side
+from controller.log.elections import election_system
 from controller.settings.trimtab_toml import Settings
 from controller.web.notifications.facts import proposals_in
 from controller.web.notifications.sender import NotificationSender

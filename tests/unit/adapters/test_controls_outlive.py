@@ -11,12 +11,12 @@ from typer.testing import CliRunner, Result
 
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election.controls import ABSENT
-from controller.adapters.factory import election_system
 from controller.adapters.folder.controls import FileControls
 from controller.adapters.folder.election import FileElection
 from controller.adapters.folder.leadership import FileLeadership
 from controller.cli import controls as controls_cli
 from controller.cycle import decide
+from controller.log.elections import election_system
 from controller.model.controls import Choice, Controls, OperatorControls, Pause
 from controller.model.decision import Reason
 from controller.model.errors import (

@@ -12,9 +12,9 @@ from typer.testing import CliRunner, Result
 
 from controller.adapters.approvals.granted import GrantedControls
 from controller.adapters.election.changes import change_controls
-from controller.adapters.factory import election_system
 from controller.cli import controls
 from controller.cli.proposals import app as proposals
+from controller.log.elections import election_system
 from controller.model.controls import Controls, Drained, OperatorControls
 from controller.model.errors import ProposalRefusedError
 from controller.settings.trimtab_toml import read_settings

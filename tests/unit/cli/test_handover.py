@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.adapters.factory import election_system
 from controller.cli import controls as controls_of_operators
 from controller.cli import handover
+from controller.log.elections import election_system
 from controller.model.errors import ProposalRefusedError, SettingsError, TrimtabError
 from controller.settings.trimtab_toml import read_settings
 from tests.proposals import key_of

@@ -11,9 +11,9 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from controller.adapters.factory import election_system
 from controller.cli.apply import apply
 from controller.cli.proposals import app as proposals
+from controller.log.elections import election_system
 from controller.model.errors import (
     NothingFoundError,
     PlanRefusedError,

@@ -14,10 +14,11 @@ import typer
 from typer.testing import CliRunner, Result
 
 from controller.adapters.disk.verdicts import VerdictStore
-from controller.adapters.factory import election_system, own_verdict_store
+from controller.adapters.factory import own_verdict_store
 from controller.cli import app as cli
 from controller.cli.lookup import lookup
 from controller.cli.status import status
+from controller.log.elections import election_system
 from controller.model.decision import Decision, Reason, Verdict
 from controller.model.errors import AnotherClusterError
 from controller.model.names import topic_hash

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from controller.adapters.election.controls import ABSENT
-from controller.adapters.factory import election_system
+from controller.log.elections import election_system
 from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.journal import JournalEntry
 from controller.model.memory import (

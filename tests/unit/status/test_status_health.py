@@ -5,17 +5,18 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from rich.console import Console
 
-from controller.adapters.factory import election_system
 from controller.adapters.metrics.executor import ExecutorMetrics
 from controller.adapters.registration import RegisteredProcesses, processes_of, registered
 from controller.cli.status import status
 from controller.cli.texts.cluster_status import print_status, status_line
+from controller.log.elections import election_system, registry_of
 from controller.model.controls import Pause
 from controller.model.memory import InFlight
 from controller.settings.trimtab_toml import Settings, read_settings
@@ -238,17 +239,17 @@ def test_a_registry_that_cannot_be_read_is_no_failure_of_status(settings: Settin
 
 def test_a_process_registers_itself_and_leaves(settings: Settings) -> None:
     metrics = ExecutorMetrics()
-    with registered(settings, metrics, "1.2.3"):
+    with registered(settings, partial(registry_of, settings), metrics, "1.2.3"):
         processes = _eventually(settings)
         [one] = processes.running
         assert (one.process.role, one.process.version, one.process.process) == ("executor", "1.2.3", os.getpid())
         assert one.process.commands == settings.log.commands
-    assert processes_of(settings).running == ()
+    assert processes_of(partial(registry_of, settings)).running == ()
 
 
 def _eventually(settings: Settings) -> RegisteredProcesses:
     for _ in range(500):
-        processes = processes_of(settings)
+        processes = processes_of(partial(registry_of, settings))
         if processes.running:
             return processes
         time.sleep(0.01)

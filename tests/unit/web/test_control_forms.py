@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from controller.adapters.factory import election_system
+from controller.log.elections import election_system
 from controller.model.controls import Drained, OperatorControls
 from controller.web.app import create_app
 from controller.web.site import Site

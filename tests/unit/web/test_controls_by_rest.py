@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from controller.adapters.factory import election_system
+from controller.log.elections import election_system
 from controller.model.controls import MAX_REFUSED, Choice, ControlChange, OperatorControls, Pause
 from controller.web.app import create_app
 from controller.web.control_desk import ControlDesk

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from controller.adapters.approvals.making import Signer, propose_control, propose_plan
 from controller.adapters.approvals.standing import standing_of
 from controller.adapters.election.proposals import change_record
-from controller.adapters.factory import election_system
+from controller.log.elections import election_system
 from controller.model.controls import OperatorControls, Pause
 from controller.model.errors import ControlsUnreachableError
 from controller.model.proposals import ProposalRecord, ProposalState, StoredProposal

@@ -1,0 +1,34 @@
+"""The one place that maps ``[election] kind`` of trimtab.toml to an election.  A new system is a case here."""
+
+from contextlib import suppress
+from pathlib import Path
+from typing import assert_never
+
+from controller.adapters.disk.cluster_file import refuse_another
+from controller.adapters.election.registry import Registry
+from controller.adapters.election.systems import ElectionSystem
+from controller.adapters.folder.election import FileElection
+from controller.adapters.folder.names import LOG_PATH
+from controller.adapters.zookeeper.system import ZooKeeperElection
+from controller.settings.election import ElectionByFile, ElectionInZooKeeper
+from controller.settings.log import LogInFolder
+from controller.settings.trimtab_toml import Settings
+
+
+def election_system(settings: Settings) -> ElectionSystem:
+    """The system in which controllers elect their leader."""
+    match settings.election:
+        case ElectionInZooKeeper() as election:
+            return ZooKeeperElection(election, settings)
+        case ElectionByFile() as election:
+            if isinstance(settings.log, LogInFolder):  # the folder of an election may not say whose it is
+                with suppress(OSError):  # reading the log reports what is wrong
+                    refuse_another(Path(settings.log.folder.path), settings.cluster.name, key=LOG_PATH)
+            return FileElection(Path(election.path), cluster=settings.cluster.name)
+        case other:
+            assert_never(other)
+
+
+def registry_of(settings: Settings) -> Registry:
+    """The registry of the processes that run."""
+    return election_system(settings).registry()
