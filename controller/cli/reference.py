@@ -49,7 +49,8 @@ trimtab commands tail --json --no-follow | head
 
 ## For all commands
 
-- `trimtab --version` prints the version, `trimtab COMMAND --help` the options of a command.
+- `trimtab --version` prints the version, the commit and Spark's version. `trimtab COMMAND --help` prints the
+  options of a command.
 - `trimtab --install-completion` installs completion for the shell that calls it (bash, zsh, fish, PowerShell);
   `trimtab --show-completion` prints the script. Start a new shell afterwards.
 - `--quiet`, or `-q`, before or behind the command's name: no progress, and only warnings and errors in the log.

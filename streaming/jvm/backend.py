@@ -1,4 +1,6 @@
-"""How pip builds trimtab: as setuptools does, and a wheel has the query's Java compiled.  pyproject.toml names this.
+"""How pip builds trimtab: as setuptools does, a wheel has the query's Java compiled, and both name their commit.
+
+pyproject.toml names this.
 
 An editable install gets no jar: scripts/env makes it, with the PySpark of the environment.
 """
@@ -9,10 +11,10 @@ from typing import Any
 
 from setuptools import build_meta
 
+from controller.adapters.disk.commit import named_in_the_file
 from streaming.jvm.build import build
 
 build_editable = build_meta.build_editable
-build_sdist = build_meta.build_sdist
 get_requires_for_build_editable = build_meta.get_requires_for_build_editable
 get_requires_for_build_sdist = build_meta.get_requires_for_build_sdist
 prepare_metadata_for_build_editable = build_meta.prepare_metadata_for_build_editable
@@ -31,4 +33,11 @@ def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
 def build_wheel(wheel_directory: str, config_settings: Any = None, metadata_directory: str | None = None) -> str:
     """Compile the Java, then build the wheel; returns its name."""
     build()
-    return str(build_meta.build_wheel(wheel_directory, config_settings, metadata_directory))
+    with named_in_the_file():
+        return str(build_meta.build_wheel(wheel_directory, config_settings, metadata_directory))
+
+
+def build_sdist(sdist_directory: str, config_settings: Any = None) -> str:
+    """Build the archive of the sources; returns its name."""
+    with named_in_the_file():
+        return str(build_meta.build_sdist(sdist_directory, config_settings))

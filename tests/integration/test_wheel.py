@@ -21,6 +21,9 @@ _ROOT: Final = Path(__file__).parents[2]
 _BUILT_FROM: Final = ("pyproject.toml", "README.md", "LICENSE", "NOTICE", "conf", "controller", "streaming")
 #: The one of pyproject.toml, which pip fetches where it may use a network.
 _SETUPTOOLS: Final = 77
+#: As `git archive` writes it.
+_COMMIT: Final = "0123456789abcdef0123456789abcdef01234567"
+_LARGEST_WHEEL: Final = 5_000_000
 _DECIDE: Final = ("decide", "--strategy", "ThresholdShedder", "--load", "recording")
 
 pytestmark = [
@@ -40,6 +43,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(_ROOT / name, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(_ROOT / name, source)
+    (source / "controller" / "commit.txt").write_text(f"{_COMMIT}\n", encoding="utf-8")
     return source
 
 
@@ -76,8 +80,9 @@ def trimtab(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _environment(**more: str) -> dict[str, str]:
-    """That of the tests without what leads to the checkout."""
-    return {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "TRIMTAB_CACHE")} | more
+    """That of the tests without what leads to the checkout; Python itself writes nothing beside modules."""
+    kept = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "TRIMTAB_CACHE")}
+    return kept | {"PYTHONDONTWRITEBYTECODE": "1"} | more
 
 
 def _run(program: Path, *words: str, folder: Path, **more: str) -> str:
@@ -131,8 +136,19 @@ def test_the_metadata_of_the_wheel_is_valid_and_names_the_licence(wheel: Path) -
     assert [each for each in metadata.classifiers or [] if each.startswith("License ::")] == []
 
 
+def test_the_wheel_and_the_sdist_are_small_and_name_their_commit(wheel: Path, sdist: Path) -> None:
+    assert wheel.stat().st_size <= _LARGEST_WHEEL
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read("controller/commit.txt").decode().strip() == _COMMIT[:12]
+    with tarfile.open(sdist) as archive:
+        file = archive.extractfile(f"trimtab-{version('trimtab')}/controller/commit.txt")
+        assert file is not None
+        assert file.read().decode().strip() == _COMMIT[:12]
+
+
 def test_commands_work_away_from_the_checkout(trimtab: Path, tmp_path: Path) -> None:
-    assert _run(trimtab, "--version", folder=tmp_path) == f"trimtab {version('trimtab')}\n"
+    told = _run(trimtab, "--version", folder=tmp_path)
+    assert told == f"trimtab {version('trimtab')} (commit {_COMMIT[:12]}, Spark {version('pyspark')})\n"
     assert "loadBalancerLoadSheddingStrategy" in _run(trimtab, "options", folder=tmp_path)
     assert "idle-broker" in _run(trimtab, "simulate", "--list", folder=tmp_path)
     (tmp_path / "recording").mkdir()
@@ -156,8 +172,11 @@ def test_what_is_made_once_lies_in_the_users_cache(trimtab: Path, tmp_path: Path
     assert home.is_dir()
 
 
-def test_the_demo_runs_in_an_empty_folder(trimtab: Path, tmp_path: Path) -> None:
+def test_the_demo_runs_in_an_empty_folder_and_writes_nothing_beside_the_modules(trimtab: Path, tmp_path: Path) -> None:
+    environment = trimtab.parents[1]
+    before = sorted(environment.rglob("*"))
     # The checkout's cache has the archive of Spark's classes: without it, a start takes twice as long.
     told = _run(trimtab, "demo", "--intervals", "1", folder=tmp_path, TRIMTAB_CACHE=str(_ROOT / ".jars"))
     assert "Done: 1 interval" in told
     assert [path.name for path in tmp_path.iterdir()] == [".trimtab"]
+    assert sorted(environment.rglob("*")) == before

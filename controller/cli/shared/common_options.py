@@ -3,7 +3,7 @@
 And what holds for the options of every command: a path is not empty.
 """
 
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, get_args
 
@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from controller.adapters import long_work
+from controller.adapters.disk.commit import commit
 from controller.cli.shared import failures
 from controller.cli.shared.examples import EXAMPLES
 
@@ -18,6 +19,15 @@ from controller.cli.shared.examples import EXAMPLES
 def own_version() -> str:
     """The version of trimtab that is installed."""
     return version("trimtab")
+
+
+def made_of() -> str:
+    """The version, the commit and Spark's version, as ``--version`` prints them."""
+    try:
+        spark = f"Spark {version('pyspark')}"
+    except PackageNotFoundError:
+        spark = "no Spark"
+    return f"trimtab {own_version()} (commit {commit() or 'unknown'}, {spark})"
 
 
 def _set_quiet(quiet: bool) -> None:
@@ -31,7 +41,7 @@ def _add_quiet(quiet: bool) -> None:
 
 def _print_version(is_requested: bool) -> None:
     if is_requested:
-        typer.echo(f"trimtab {own_version()}")
+        typer.echo(made_of())
         raise typer.Exit
 
 
@@ -54,7 +64,11 @@ Debug: TypeAlias = Annotated[
 Version: TypeAlias = Annotated[
     bool,
     typer.Option(
-        "--version", help="Print the version and exit.", expose_value=False, is_eager=True, callback=_print_version
+        "--version",
+        help="Print the version, the commit and Spark's version, and exit.",
+        expose_value=False,
+        is_eager=True,
+        callback=_print_version,
     ),
 ]
 

@@ -1,5 +1,6 @@
 """What all commands have in common: groups in the help, --version, --quiet, completion."""
 
+import re
 from collections.abc import Iterator
 from importlib.metadata import version
 from typing import Any
@@ -22,8 +23,11 @@ def test_commands_stand_in_groups_and_by_name_in_each() -> None:
     assert order == sorted(order, key=lambda each: (groups.index(each[0]), each[1]))
 
 
-def test_the_version_is_that_of_the_installed_package() -> None:
-    assert CliRunner().invoke(cli.app, ["--version"]).output == f"trimtab {version('trimtab')}\n"
+def test_the_version_is_that_of_the_installed_package_and_names_the_commit_and_spark() -> None:
+    told = CliRunner().invoke(cli.app, ["--version"]).output
+    commit = r"(unknown|[0-9a-f]{12}(-dirty)?)"
+    expected = rf"trimtab {re.escape(version('trimtab'))} \(commit {commit}, Spark {re.escape(version('pyspark'))}\)\n"
+    assert re.fullmatch(expected, told)
 
 
 @pytest.mark.parametrize("words", [["--quiet", "rebalance", "--help"], ["rebalance", "-q", "none.toml"]])
