@@ -1,0 +1,100 @@
+"""scripts/release: two releases of a commit are the same bytes, whoever makes them, where and when."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from controller.adapters.disk.jars import FOLDER
+from controller.adapters.disk.places import CACHE
+from controller.wire.ed25519 import SigningKey
+from tests.helm import helm
+from tests.supply_chain.materials import ROOT
+
+pytestmark = [pytest.mark.integration, pytest.mark.extended]
+
+_VERSION: Final = version("trimtab")
+#: Another user, another day, if the host has what it takes: a test as root may make namespaces.
+_OTHERS: Final = (
+    *(("faketime", "-f", "+400d") if shutil.which("faketime") else ()),
+    *(("unshare", "--user", "--map-user=12345", "--map-group=12345") if os.geteuid() == 0 else ()),
+)
+_OTHER_ENVIRONMENT: Final = {
+    "COLUMNS": "40",
+    "HOME": "/nonexistent",
+    "LC_ALL": "tr_TR.UTF-8",
+    "PYTHONHASHSEED": "7",
+    "SOURCE_DATE_EPOCH": "1",
+    "TZ": "Asia/Kathmandu",
+    "USER": "somebody",
+}
+
+
+def _clone(folder: Path) -> Path:
+    """A clean clone of the commit that is tested."""
+    subprocess.run(["git", "clone", "-q", str(ROOT), str(folder)], check=True)
+    return folder
+
+
+def _release(clone: Path, *before: str, umask: int = 0o022, **environment: str) -> Path:
+    """What scripts/release runs, in the environment of the tests."""
+    out, key = clone.parent / "release", clone.parents[1] / "key.pem"
+    words = [*before, sys.executable, "-m", "tests.supply_chain.release", _VERSION, "--draft"]
+    env = os.environ | {CACHE: str(FOLDER)} | environment
+    words += ["--out", str(out), "--key", str(key)]
+    done = subprocess.run(words, cwd=clone, env=env, umask=umask, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return out
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a release of the commit that is checked out."""
+    folder = tmp_path_factory.mktemp("releases")
+    (folder / "key.pem").write_bytes(SigningKey.new().pem)
+    return _release(_clone(folder / "one" / "clone"))
+
+
+def test_it_is_the_same_in_another_folder_for_another_user_and_locale_and_on_another_day(release: Path) -> None:
+    clone = _clone(release.parents[1] / "an other one" / "with a longer name")
+    other = _release(clone, *_OTHERS, umask=0o077, **_OTHER_ENVIRONMENT)
+    names = sorted(path.name for path in release.iterdir())
+    assert names == sorted(path.name for path in other.iterdir())
+    assert len(names) > 10
+    assert [name for name in names if (release / name).read_bytes() != (other / name).read_bytes()] == []
+
+
+def test_what_sha256sum_and_openssl_say_of_it(release: Path) -> None:
+    public = _output("openssl", "pkey", "-in", "../../key.pem", "-pubout", at=release)
+    (release.parent / "public.pem").write_bytes(public)
+    assert b"FAILED" not in _output("sha256sum", "--check", "--strict", "SHA256SUMS", at=release)
+    verify = "openssl pkeyutl -verify -pubin -inkey ../public.pem -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig"
+    assert b"Verified Successfully" in _output(*verify.split(), at=release)
+
+
+def _output(*words: str, at: Path) -> bytes:
+    done = subprocess.run(words, cwd=at, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_nothing_of_it_names_the_folder_that_it_was_made_in(release: Path) -> None:
+    for archive in release.glob("*gz"):
+        with tarfile.open(archive) as opened:
+            contents = {each.name: opened.extractfile(each) for each in opened if each.isreg()}
+            found = [name for name, file in contents.items() if file and str(release.parent).encode() in file.read()]
+        assert found == []
+
+
+def test_helm_takes_the_chart(release: Path) -> None:
+    chart = str(release / f"trimtab-{_VERSION}-chart.tgz")
+    assert helm("lint", "--strict", chart).returncode == 0
+    done = helm("template", "trimtab", chart, "--kube-version", "1.34.0")
+    assert done.returncode == 0, done.stderr
+    assert f"/trimtab:{_VERSION}" in done.stdout

@@ -1,0 +1,157 @@
+"""A release: what it refuses, its notes, its archives, its provenance and its signatures."""
+
+import base64
+import gzip
+import json
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from controller.wire.ed25519 import SigningKey
+from tests.supply_chain.archives import pack, tree
+from tests.supply_chain.materials import ROOT
+from tests.supply_chain.provenance import SUMS, sha256, sign, statement, write_checksums
+from tests.supply_chain.release import problems, release_notes
+
+_CHANGELOG = (
+    "# Changelog\n\nWhat is new.\n\n## Unreleased\n\n- c\n\n## 0.2.0 (2027-01-01)\n\n- b\n\n## 0.2.0-rc1\n\n- a\n"
+)
+_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+
+
+def test_the_notes_are_the_section_of_the_version() -> None:
+    assert release_notes(_CHANGELOG, "0.2.0") == "# trimtab 0.2.0\n\n- b\n"
+    assert release_notes(_CHANGELOG, "0.2.0-rc1") == "# trimtab 0.2.0-rc1\n\n- a\n"
+    assert release_notes(_CHANGELOG, "0.2.0", is_draft=True) == "# trimtab 0.2.0\n\n- b\n"
+    assert release_notes(_CHANGELOG, "0.3.0", is_draft=True) == "# trimtab 0.3.0\n\n- c\n"
+
+
+@pytest.mark.parametrize("version", ["0.3.0", "0.2", "0.2.0.1", "2.0"])
+def test_there_are_no_notes_of_a_version_without_a_section(version: str) -> None:
+    assert release_notes(_CHANGELOG, version) == ""
+
+
+@pytest.mark.parametrize("version", ["v0.1.0", "0.1", "0.1.0rc1", "", "0.1.0 ", "٠.١.٠", "../0.1.0"])
+def test_a_version_is_major_minor_patch(version: str) -> None:
+    assert "expected MAJOR.MINOR.PATCH" in next(problems(version, ROOT))
+
+
+@pytest.mark.slow
+def test_each_place_with_another_version_is_named_and_so_is_what_else_is_missing() -> None:
+    found = "\n".join(problems("9.8.7", ROOT, is_draft=True))
+    for place in ("pyproject.toml", "Chart.yaml", "kustomization.yaml", "tests/published/9.8.7", "installed trimtab"):
+        assert place in found
+    assert "no section" not in found
+    assert '"## 9.8.7"' in "\n".join(problems("9.8.7", ROOT))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A repository with what is looked at before a release."""
+    root = tmp_path / "checkout"
+    for name in ("pyproject.toml", "deploy/helm/trimtab/Chart.yaml", "deploy/kubernetes/kustomization.yaml"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes((ROOT / name).read_bytes())
+    (root / "tests" / "published" / "0.1.0").mkdir(parents=True)
+    (root / "CHANGELOG.md").write_text("## 0.1.0 (2026-12-01)\n\n- all\n", encoding="utf-8")
+    _git(root, "init", "-q")
+    _git(root, "add", "-A")
+    _git(root, "commit", "-qm", "all")
+    return root
+
+
+def _git(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=someone", "-c", "user.email=someone@example.com")
+    subprocess.run(["git", *who, *words], cwd=folder, capture_output=True, check=True)
+
+
+@pytest.mark.slow
+def test_a_commit_that_is_ready_has_no_problem_and_its_tag_neither(checkout: Path) -> None:
+    _git(checkout, "tag", "v0.1.0")
+    assert list(problems("0.1.0", checkout)) == []
+
+
+@pytest.mark.slow
+def test_a_file_that_is_not_committed_is_a_problem(checkout: Path) -> None:
+    (checkout / "new.py").write_text("", encoding="utf-8")
+    [problem] = problems("0.1.0", checkout)
+    assert "new.py" in problem
+
+
+@pytest.mark.slow
+def test_a_tag_of_another_commit_is_a_problem(checkout: Path) -> None:
+    _git(checkout, "tag", "-a", "-m", "0.1.0", "v0.1.0")
+    _git(checkout, "commit", "-q", "--allow-empty", "-m", "later")
+    [problem] = problems("0.1.0", checkout)
+    assert "git checkout v0.1.0" in problem
+
+
+def _folder(root: Path, mode: int, time: int) -> Path:
+    """A folder with a program, a text and a link; those who made it had this umask and this time."""
+    for name in ("b/text", "a/program"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(name, encoding="utf-8")
+        (root / name).chmod(mode)
+        os.utime(root / name, (time, time))
+    (root / "a" / "program").chmod(mode | 0o100)
+    (root / "link").symlink_to("a/program")
+    return root
+
+
+def test_an_archive_is_the_same_whoever_packs_it_where_and_when(tmp_path: Path) -> None:
+    for name, mode, time in (("one", 0o664, 1), ("other", 0o600, 10**9)):
+        pack(tmp_path / f"{name}.tar.gz", tree(_folder(tmp_path / name, mode, time), "top/"), 1_700_000_000)
+    content = (tmp_path / "one.tar.gz").read_bytes()
+    assert content == (tmp_path / "other.tar.gz").read_bytes()
+    assert b"one.tar" not in content
+    assert gzip.decompress(content)
+    with tarfile.open(tmp_path / "one.tar.gz") as archive:
+        members = {each.name: each for each in archive}
+    assert list(members) == ["top/a", "top/a/program", "top/b", "top/b/text", "top/link"]
+    assert {(each.uid, each.gid, each.uname, each.mtime) for each in members.values()} == {(0, 0, "", 1_700_000_000)}
+    assert (members["top/a/program"].mode, members["top/b/text"].mode) == (0o755, 0o644)
+    assert members["top/link"].linkname == "a/program"
+
+
+def test_the_provenance_names_every_file_the_commit_and_the_locks(tmp_path: Path) -> None:
+    for name in ("b.whl", "a.tar.gz"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+    made = statement(tmp_path.iterdir(), "0.1.0", _EMPTY_TREE, ROOT)
+    assert (made["_type"], made["predicateType"]) == (
+        "https://in-toto.io/Statement/v1",
+        "https://slsa.dev/provenance/v1",
+    )
+    assert {each["name"]: each["digest"]["sha256"] for each in made["subject"]} == {
+        name: sha256(tmp_path / name) for name in ("a.tar.gz", "b.whl")
+    }
+    used = {each["name"]: each["digest"] for each in made["predicate"]["buildDefinition"]["resolvedDependencies"]}
+    assert used["trimtab"] == {"gitCommit": _EMPTY_TREE}
+    assert used["requirements.lock"] == {"sha256": sha256(ROOT / "requirements.lock")}
+    assert str(tmp_path) not in json.dumps(made)
+
+
+def test_checksums_are_those_that_sha256sum_reads(tmp_path: Path) -> None:
+    (tmp_path / "a b.whl").write_bytes(b"")
+    assert write_checksums(tmp_path).read_text(encoding="utf-8") == (
+        "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  a b.whl\n"
+    )
+
+
+def test_the_signatures_are_of_the_checksums_and_of_the_provenance_and_of_nothing_else(tmp_path: Path) -> None:
+    key, provenance = SigningKey.new(), tmp_path / "trimtab-0.1.0.provenance.json"
+    provenance.write_text("{}\n", encoding="utf-8")
+    sums = write_checksums(tmp_path)
+    sign(key, sums, provenance)
+    public = Ed25519PublicKey.from_public_bytes(key.public)
+    signature = (tmp_path / f"{SUMS}.sig").read_bytes()
+    public.verify(signature, sums.read_bytes())
+    with pytest.raises(InvalidSignature):
+        public.verify(signature, sums.read_bytes() + b"\n")
+    envelope = json.loads((tmp_path / "trimtab-0.1.0.provenance.dsse.json").read_text(encoding="utf-8"))
+    assert base64.b64decode(envelope["payload"]) == provenance.read_bytes()
+    public.verify(base64.b64decode(envelope["signatures"][0]["sig"]), b"DSSEv1 28 application/vnd.in-toto+json 3 {}\n")
