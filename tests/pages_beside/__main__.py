@@ -1,19 +1,21 @@
 """``python -m tests.pages_beside``: what the controller takes with three ``trimtab serve`` beside it, and with none.
 
-A real Kafka, a real ``trimtab run`` that decides on a modelled cluster, and in every second block three servers, each
-with a page open: as in a browser, the page is loaded anew whenever the server's stream of events says so.  Blocks begin
-once each server has run its doctor for the first time.  Printed are, for each block, the CPU seconds of the
-controller's processes per interval and its mean time from tick to decision; then the ratios of the pairs.  Left out:
-what the browser itself takes.
+A real Kafka, a real ``trimtab run`` that decides on a modelled cluster, and three servers, each with a page open: as in
+a browser, the page is loaded anew whenever the server's stream of events says so.  In every second block the servers
+stand still (SIGSTOP); the first intervals of a block do not count.  Printed are, for each block, the medians of the
+CPU seconds that the controller's processes take for an interval and of its time from tick to decision; then the ratios
+of the medians of all intervals, and of the pairs.  Left out: what the browser itself takes.
 """
 
 import html
+import os
 import re
+import signal
 import statistics
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPException
 from itertools import chain
@@ -36,17 +38,16 @@ _PERIOD_SECONDS: Final = 6
 _SERVERS: Final = 3
 #: Intervals before the first block: Java compiles what is hot.
 _WARM_UP: Final = 30
-#: Intervals of a block that count, and those before them that do not.
-_COUNTED: Final = 10
-_SETTLE: Final = 4
+#: Intervals of a block that count, and those before them that do not: the servers read what they missed.
+_COUNTED: Final = 6
+_SETTLE: Final = 2
 _SUM: Final = "trimtab_tick_to_decision_seconds_sum"
 _COUNT: Final = "trimtab_tick_to_decision_seconds_count"
 
 
-class _Block(NamedTuple):
+class _Interval(NamedTuple):
     cpu_seconds: float
     latency_seconds: float
-    decided: int
 
 
 class _OpenPage:
@@ -109,20 +110,24 @@ partitions = 2
         return path
 
     @contextmanager
-    def pages(self, bootstrap: str, count: int) -> Iterator[None]:
-        """Within the block *count* servers run, each with a page open."""
+    def pages(self, bootstrap: str) -> Iterator[list[int]]:
+        """Within the block servers run, each with a page open; yields their process groups."""
         with ExitStack() as stack:
-            for number in range(count):
+            groups = []
+            for number in range(_SERVERS):
                 port = free_port()
                 web = f'web = {{ listen = "127.0.0.1:{port}", anonymous = "viewer" }}'
                 folder = self._folder / f"page-{number}"
-                folder.mkdir(exist_ok=True)
+                folder.mkdir()
                 page = stack.enter_context(Processes(self._settings(bootstrap, f"page-{number}", web), folder))
-                page.log("serve").unlink(missing_ok=True)
                 page.start("serve")
                 page.wait_for("serve", "the page is at")
+                groups.append(page.pid("serve"))
                 _OpenPage(port)
-            yield
+            try:
+                yield groups
+            finally:
+                _signal(groups, signal.SIGCONT)
 
     def interval(self) -> None:
         """Publish the next interval at its time."""
@@ -145,17 +150,48 @@ partitions = 2
         return values.get(_SUM, 0.0), int(values.get(_COUNT, 0))
 
 
-def _block(site: _Site, controller: int) -> _Block:
+def _signal(groups: Iterable[int], number: int) -> None:
+    for group in groups:
+        os.killpg(group, number)
+
+
+def _block(site: _Site, controller: int) -> list[_Interval]:
     for _ in range(_SETTLE):
         site.interval()
-    time.sleep(_PERIOD_SECONDS / 2)
-    cpu, (seconds, count) = usage(controller).cpu_seconds, site.latency()
+    found = []
     for _ in range(_COUNTED):
+        # Half a period later the interval before is decided, and the servers have read that.
+        time.sleep(_PERIOD_SECONDS / 2)
+        cpu, (seconds, count) = usage(controller).cpu_seconds, site.latency()
         site.interval()
-    time.sleep(_PERIOD_SECONDS / 2)
-    cpu_after, (seconds_after, count_after) = usage(controller).cpu_seconds, site.latency()
-    decided = count_after - count
-    return _Block((cpu_after - cpu) / _COUNTED, (seconds_after - seconds) / max(1, decided), decided)
+        time.sleep(_PERIOD_SECONDS / 2)
+        cpu_after, (seconds_after, count_after) = usage(controller).cpu_seconds, site.latency()
+        if count_after != count + 1:
+            raise SystemExit("an interval without a decision: the controller was behind, and the figures say nothing")
+        found.append(_Interval(cpu_after - cpu, seconds_after - seconds))
+    return found
+
+
+def _median(intervals: Iterable[_Interval]) -> _Interval:
+    return _Interval(*map(statistics.median, zip(*intervals, strict=True)))
+
+
+def _measured(site: _Site, controller: int, groups: Sequence[int], pairs: int) -> list[dict[bool, list[_Interval]]]:
+    """Intervals of each pair, without servers and with them."""
+    found = []
+    for number in range(pairs):
+        pair = {}
+        for beside in (False, True) if number % 2 == 0 else (True, False):
+            _signal(groups, signal.SIGCONT if beside else signal.SIGSTOP)
+            pair[beside] = _block(site, controller)
+            cpu, latency = _median(pair[beside])
+            print(
+                f"pair {number + 1}, {_SERVERS if beside else 0} servers:"
+                f" {cpu:.3f} s of CPU an interval, {latency:.3f} s from tick to decision",
+                flush=True,
+            )
+        found.append(pair)
+    return found
 
 
 def main(pairs: int) -> None:
@@ -168,27 +204,16 @@ def main(pairs: int) -> None:
             for _ in range(_WARM_UP):
                 site.interval()
                 processes.check()
-            found: list[dict[int, _Block]] = []
-            for number in range(pairs):
-                pair = {}
-                for count in (0, _SERVERS) if number % 2 == 0 else (_SERVERS, 0):
-                    with site.pages(kafka.bootstrap, count):
-                        block = pair[count] = _block(site, processes.pid("run"))
-                    print(
-                        f"pair {number + 1}, {count} servers: {block.cpu_seconds:.3f} s of CPU an interval,"
-                        f" {block.latency_seconds:.3f} s from tick to decision, {block.decided} decided",
-                        flush=True,
-                    )
-                found.append(pair)
-    for name, figure in (("CPU an interval", 0), ("tick to decision", 1)):
-        if not all(block.decided for pair in found for block in pair.values()):
-            print("a block without a decision: the controller was behind, and the figures say nothing")
-            break
-        ratios = sorted(pair[_SERVERS][figure] / pair[0][figure] for pair in found)
-        with_pages, without = (statistics.median(pair[count][figure] for pair in found) for count in (_SERVERS, 0))
+            with site.pages(kafka.bootstrap) as groups:
+                found = _measured(site, processes.pid("run"), groups, pairs)
+    ratios = [[a / b for a, b in zip(_median(each[True]), _median(each[False]), strict=True)] for each in found]
+    with_servers, without = (_median(chain.from_iterable(each[beside] for each in found)) for beside in (True, False))
+    for name, beside, alone, of_pairs in zip(
+        ("CPU an interval", "tick to decision"), with_servers, without, zip(*ratios, strict=True), strict=True
+    ):
         print(
-            f"{name}: ratio of medians {with_pages / without:.3f},"
-            f" of pairs: median {statistics.median(ratios):.3f}, {ratios[0]:.3f} to {ratios[-1]:.3f}"
+            f"{name}: {alone:.3f} s, ratio of medians {beside / alone:.3f},"
+            f" of pairs: median {statistics.median(of_pairs):.3f}, {min(of_pairs):.3f} to {max(of_pairs):.3f}"
         )
 
 
