@@ -82,7 +82,8 @@ class InventedWeek:
     cluster: str = "invented"
     #: The clock of what was written last; the log's, where it has none of its own.
     clock_ms: int = 0
-    _moved: dict[int, list[Command]] = field(default_factory=dict)
+    #: T of the measurement -> commands, and the usage of their sources and destinations before, percent.
+    _moved: dict[int, list[tuple[Command, float, float]]] = field(default_factory=dict)
     _limits: Limits = field(default_factory=Limits)
 
     def __post_init__(self) -> None:
@@ -323,7 +324,8 @@ class InventedWeek:
             )
             for row in busiest.tolist()
         )
-        self._moved[interval + 2 * self.period_ms] = list(commands)
+        before = 100.0 * float(usage[source]), 100.0 * float(usage[destination])
+        self._moved[interval + 2 * self.period_ms] = [(command, *before) for command in commands]
         return commands
 
     def _verdicts(self, view: ClusterView, usage: Floats, commands: tuple[Command, ...]) -> tuple[Verdict, ...]:
@@ -358,17 +360,15 @@ class InventedWeek:
 
     def _outcomes(self, view: ClusterView, usage: Floats, interval: int) -> Iterator[OutcomeOfMove]:
         row_of = view.brokers.code_of
-        for command in self._moved.pop(interval, ()):
-            sides = [
-                MoveSide(
-                    broker=name,
-                    before=90.0 if name == command.source else 60.0,
-                    promised=80.0 if name == command.source else 70.0,
-                    measured=100.0 * float(usage[row_of[name]]) if name in row_of else None,
-                )
-                for name in (command.source, command.destination)
-            ]
+        for number, (command, *before) in enumerate(self._moved.pop(interval, ())):
             failed = self._fails(command)
+            sides = []
+            for side, name in enumerate((command.source, command.destination)):
+                measured = 100.0 * float(usage[row_of[name]]) if name in row_of else None
+                # One promise in eight is missed, as is that of each move that failed.
+                off = 5.0 if failed or (interval // self.period_ms + number) % 8 == 0 else 0.8
+                promised = None if measured is None else measured + (off if side else -off)
+                sides.append(MoveSide(broker=name, before=before[side], promised=promised, measured=measured))
             yield OutcomeOfMove(
                 id=command.id,
                 outcome="stayed" if failed else "arrived",
