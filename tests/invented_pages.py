@@ -506,6 +506,7 @@ class InventedData:
 
     def namespace(self, namespace: str, since_ms: int, until_ms: int) -> NamespacePast:
         return NamespacePast(
+            bundles_in_all=16,
             namespace=namespace,
             known=namespace in self.namespaces,
             load=series(("rate", "throughput")),

@@ -230,6 +230,7 @@ class FixedPageData:
 
     def namespace(self, namespace: str, since_ms: int, until_ms: int) -> NamespacePast:
         return NamespacePast(
+            bundles_in_all=1,
             namespace=namespace,
             known=namespace == NAMESPACE,
             load=_series("rate"),

@@ -72,7 +72,8 @@ async def _openapi(_: Request) -> Response:
 async def _refused(request: Request, error: Exception) -> Response:
     if isinstance(error, HTTPException):
         title = HTTPStatus(error.status_code).phrase
-        detail = "there is nothing at this address" if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
+        # The router says no more than the phrase of the status.
+        detail = "there is nothing at this address" if error.detail == "Not Found" else str(error.detail)
         refused = RefusedError(error.status_code, title, detail)
         refused.headers |= dict(error.headers or {})
         return refusal(request, refused)

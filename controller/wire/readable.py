@@ -38,6 +38,8 @@ _ONE: Final = {
 }
 #: One of several, as journalled summaries count: no digit before the 1.
 _ONE_OF_MANY: Final = re.compile(r"(?<![\d.,])1 (brokers|bundles|commands|connections|splits|unloads)\b")
+#: A count of something, no part of a name: a word follows it.
+_LARGE: Final = re.compile(r"(?<![\w.,:/-])\d{4,}(?= [a-z])")
 _IN_SECONDS: Final = re.compile(r"\bin (\d+) s$")
 
 
@@ -79,7 +81,8 @@ def counted(number: int, one: str, many: str = "") -> str:
 
 
 def in_number(sentence: str) -> str:
-    """*sentence*, for example the summary of a decision as it is journalled, with "1 unload" for "1 unloads"."""
+    """*sentence*, as the summary of a journalled decision, with "1 unload" for "1 unloads", and 3,000 for 3000."""
+    sentence = _LARGE.sub(lambda text: f"{int(text[0]):,}", sentence)
     sentence = sentence.replace(", 0 commands held back", ", there was nothing to do")
     return _ONE_OF_MANY.sub(lambda text: f"1 {_ONE[text[1]]}", sentence)
 

@@ -9,7 +9,7 @@ from controller.wire.controls import MAX_NAME
 def why_not(viewer: Viewer, settings: WebSettings, needed: ViewerRole) -> str:
     """Why *viewer* may not change what the role *needed* may; "" where they may."""
     if not settings.writes:
-        return "This server only reads: it has no [web] writes = true."
+        return "This page is read-only: changes need [web] writes = true."
     if viewer.login == "anonymous":
         return "Log in first: nobody changes anything without a name."
     if not viewer.role.may(needed):

@@ -82,10 +82,11 @@ def _title(page: DecisionPage, filters: dict[str, str]) -> str:
         return "No decision matches" if filters else "Nothing has been decided yet"
     moving = sum(row.commands > 0 for row in rows)
     of_them = "matching " if set(filters) - {"with_commands"} else ""
+    which = "older " if page.newer is not None else "newest " if page.cursor is not None else ""
+    these = f"{'the ' if which == 'newest ' else ''}{counted(len(rows), f'{which}{of_them}decision')}"
     if moving == len(rows):
-        is_part = page.cursor is not None or page.newer is not None
-        return f"{counted(moving, f'{of_them}decision')} with commands{', and more' if is_part else ''}"
-    return f"{moving:,} of {counted(len(rows), f'{of_them}decision')} issued commands"
+        return f"{these[:1].upper()}{these[1:]} with commands"
+    return f"{moving:,} of {these} issued commands"
 
 
 def _link(page: PageRequest, filters: dict[str, str], cursor: str) -> str:

@@ -57,6 +57,7 @@ def plans(page: PageRequest) -> Response:
         not_proved=NOT_PROVED,
         most_notes=NOTES,
         why=page.why_not(NEEDED),
+        with_ended="ended" in page.request.query_params,
         proposals=[line(each, page.now_ms) for each in answers],
         proposals_not_read=not_read,
         proposed=_proposed(job),

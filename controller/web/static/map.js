@@ -473,7 +473,7 @@ document.addEventListener("DOMContentLoaded", () => {
     context.fillStyle = paper.faint;
     for (const share of [0, .5, 1]) {
       context.textAlign = share ? "center" : "left";
-      context.fillText(`${short(tile.top * share)}${share === 1 ? unit() : ""}`, share * wide, 33);
+      context.fillText(`${short(Number((tile.top * share).toPrecision(3)))}${share === 1 ? unit() : ""}`, share * wide, 33);
     }
     if (limit !== null && tile.unit === "percent") { context.fillStyle = RED; context.fillRect(limit / tile.top * wide - 1, 13, 2, 14); }
   }
@@ -510,7 +510,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const column = Math.floor((at - tile.since) / tile.column);
     const code = column >= 0 && column < tile.columns ? tile.cells[row * tile.columns + column] : NO_DATA;
     if (code === NO_DATA) return "no data";
-    if (!tile.values.length) return code === OWNED ? `owned by ${labelOfBroker(view.owner)}` : code === 0 ? "no owner" : "another owner; click to see which";
+    const isOne = tile.rows[row][0];
+    if (!tile.values.length) return code === OWNED ? `${isOne ? "" : "one is "}owned by ${labelOfBroker(view.owner)}` : code === 0 ? "no owner" : "another owner; click to see which";
     return `${short(tile.values[code])}${unit()}`;
   }
   function point(where) {
@@ -562,19 +563,23 @@ document.addEventListener("DOMContentLoaded", () => {
   function tellTitle() {
     const title = document.querySelector("[data-title]");
     if (!title || !tile.values.length) return;
-    const folds = tile.rows.some((row) => row[1] > 1);
-    const what = folds ? "row" : view.rows === "brokers" ? "broker" : tile.bands.length ? "bundle" : "namespace";
+    const folds = tile.rows.some((row) => row[1] > 1), isBrokers = view.rows === "brokers";
+    const what = isBrokers ? "broker" : tile.bands.length ? "bundle" : "namespace";
+    const key = find("[data-folded]", box);
+    key.hidden = !folds;
+    key.textContent = isBrokers ? "+1: the row has one broker more" : `last row: ${labelOf(tile.count - 1)} ${what}s, the less busy ones`;
     const highest = new Int16Array(tile.count).fill(-1);
     for (let row = 0, at = 0; row < tile.count; row++) {
       for (let column = 0; column < tile.columns; column++, at++) if (tile.cells[at] !== NO_DATA && tile.cells[at] > highest[row]) highest[row] = tile.cells[at];
     }
     const rows = [...highest.keys()].filter((row) => highest[row] >= 0).sort((a, b) => highest[b] - highest[a]);
     const bound = limit !== null && tile.unit === "percent", over = bound ? rows.filter((row) => tile.values[highest[row]] > limit).length : 0;
-    if (!rows.length) title.textContent = "There is no data of this span";
-    else if (over && folds) title.textContent = `${over.toLocaleString("en")} of ${tile.count.toLocaleString("en")} rows have a broker above the limit of ${Math.round(limit)} %`;
+    if (!rows.length) title.textContent = "There is no data in this span";
+    else if (over && folds) title.textContent = `At least ${over.toLocaleString("en")} broker${over > 1 ? "s" : ""} went above the limit of ${Math.round(limit)} %`;
     else if (over) title.textContent = `${labelOf(rows[0])}${over > 1 ? ` and ${over - 1} other ${what}${over > 2 ? "s" : ""}` : ""} went above the limit of ${Math.round(limit)} %`;
     else if (bound && view.rows === "brokers") title.textContent = `No broker went above the limit of ${Math.round(limit)} %`;
-    else title.textContent = `${labelOf(rows[0])} is the busiest ${what}`;
+    else if (tile.rows[rows[0]][0]) title.textContent = `${labelOf(rows[0])} is the busiest ${what}`;
+    else title.textContent = `The busiest ${what} is in the row ${labelOf(rows[0])}`;
   }
   function tellSpan() {
     const [since, until] = marked ? [Math.min(...marked), Math.max(...marked)] : [view.since, view.until];

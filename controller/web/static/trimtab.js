@@ -94,15 +94,15 @@ const trimtab = {
   const chosen = trimtab.store.get("theme");
   if (chosen === "dark" || chosen === "light") root.dataset.theme = chosen;
   document.addEventListener("DOMContentLoaded", () => {
-    const button = find("[data-theme-switch]");
-    if (!button) return;
-    button.hidden = false;
-    button.addEventListener("click", () => {
-      const now = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
-      root.dataset.theme = now === "dark" ? "light" : "dark";
-      trimtab.store.set("theme", root.dataset.theme);
-      dispatchEvent(new Event("trimtab-redraw"));
-    });
+    for (const button of all("[data-theme-switch]")) {
+      button.hidden = false;
+      button.addEventListener("click", () => {
+        const now = root.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
+        root.dataset.theme = now === "dark" ? "light" : "dark";
+        trimtab.store.set("theme", root.dataset.theme);
+        dispatchEvent(new Event("trimtab-redraw"));
+      });
+    }
   });
 
   // ---- times: UTC, or local ----

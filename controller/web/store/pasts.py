@@ -7,7 +7,7 @@ import numpy as np
 
 from controller.model.decision import Verdict
 from controller.model.errors import TrimtabError
-from controller.model.load import UNOWNED
+from controller.model.load import UNOWNED, Ints
 from controller.model.names import BundleName, parse_bundle
 from controller.model.summary import NO_PLACE
 from controller.web.store.catalogue import BROKER, NAMESPACE, KnownRange
@@ -102,6 +102,7 @@ class Pasts:
             known=bool(ids or commands),
             load=self._tiles.series(NAMESPACES, ids, since_ms, until_ms, _LOADS),
             bundles=() if latest is None else tuple(_owned(latest, namespace)),
+            bundles_in_all=0 if latest is None else _count(latest, namespace),
             commands=commands,
         )
 
@@ -211,12 +212,22 @@ def _verdicts_on(latest: Latest | None, subject: str) -> tuple[Verdict, ...]:
     return tuple(each for each in details_in(latest.details)[1] if each.subject == subject)
 
 
+def _rows_of(latest: Latest, namespace: str) -> Ints:
+    """The rows of *namespace* in the ranges of the last summary."""
+    ranges = latest.summary.ranges
+    if namespace not in ranges.namespaces:
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(ranges.namespace == ranges.namespaces.index(namespace))
+
+
+def _count(latest: Latest, namespace: str) -> int:
+    return int(latest.summary.ranges.bundles[_rows_of(latest, namespace)].sum())
+
+
 def _owned(latest: Latest, namespace: str) -> Iterator[tuple[str, str]]:
     """The ranges of *namespace* in the last interval, with their owners."""
     ranges = latest.summary.ranges
-    if namespace not in ranges.namespaces:
-        return
-    for row in np.flatnonzero(ranges.namespace == ranges.namespaces.index(namespace)).tolist():
+    for row in _rows_of(latest, namespace).tolist():
         each = KnownRange(namespace, int(ranges.lower[row]), int(ranges.upper[row]))
         yield each.name, _name(latest, int(ranges.owner[row]))
 

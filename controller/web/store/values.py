@@ -453,8 +453,10 @@ class NamespacePast:
     known: bool
     #: rate, throughput.
     load: Series
-    #: Its bundles, or ranges, in the last interval, in order, with their owners.
+    #: Its bundles, or ranges, in the last interval, in order, with their owners; of a range that of its busiest bundle.
     bundles: tuple[tuple[str, str], ...]
+    #: How many bundles these are.
+    bundles_in_all: int
     commands: tuple[IssuedCommand, ...]
 
 

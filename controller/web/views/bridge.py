@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from controller.web.store.values import LatestState, Progress
-from controller.web.views.formats import clock, span
+from controller.web.views.formats import clock, sentence, span
 from controller.wire.answers.status import StatusAnswer
 from controller.wire.readable import counted, in_number
 
@@ -75,7 +75,7 @@ def _broken(state: LatestState, mode: str, now_ms: int) -> Bridge | None:
     tripped = state.breaker.tripped_at
     if tripped is None:
         return None
-    text = f"{_sentence(state.breaker.why)} Nothing is issued until a person resumes."
+    text = f"{sentence(state.breaker.why)} Nothing is issued until a person resumes."
     lead = f"Breaker open since {clock(tripped, now_ms)} UTC."
     return Bridge(
         kind="stop", mode=f"{mode}, stopped", sign="stop", lead=lead, text=text, path="/controls", path_text="See why"
@@ -93,7 +93,7 @@ def _unread(state: LatestState, progress: Progress, now_ms: int) -> Bridge | Non
     why = unread(state, progress, now_ms)
     if not why:
         return None
-    text = f"{_sentence(why)} What was decided since {clock(state.interval, now_ms)} is not known here."
+    text = f"{sentence(why)} What was decided since {clock(state.interval, now_ms)} is not known here."
     return Bridge(kind="hold", mode="not known", sign="warn", lead="The log cannot be read.", text=text)
 
 
@@ -108,7 +108,7 @@ def _late(state: LatestState, status: StatusAnswer | None, now_ms: int) -> Bridg
     if status.leader is None and not status.leader_unknown:
         return Bridge(kind="hold", mode="no leader", sign="warn", lead=lead, text=f"{text} No controller leads.")
     problem = next(iter(status.problems), None)
-    why = f" {_sentence(problem.title)}" if problem else ""
+    why = f" {sentence(problem.title)}" if problem else ""
     return Bridge(kind="hold", mode="late", sign="warn", lead=lead, text=text + why)
 
 
@@ -135,15 +135,15 @@ def _halted(state: LatestState, mode: str, now_ms: int) -> Bridge | None:
     if state.brokers_balance:
         return hold("waiting", "warn", "Nothing is issued: brokers balance by themselves.", state.brokers_balance)
     if controls.maintenance:
-        return hold("waiting", "clock", "Outside of the maintenance windows.", _sentence(controls.maintenance))
+        return hold("waiting", "clock", "Outside of the maintenance windows.", sentence(controls.maintenance))
     return None
 
 
 def _normal(state: LatestState, mode: str, now_ms: int) -> Bridge:
     passed = (now_ms - state.interval) / 1000
     period = state.period_ms / 1000
-    speed = "" if state.tick_to_decision_ms is None else f" {state.tick_to_decision_ms / 1000:.1f} s after its tick"
-    text = f"{clock(state.interval, now_ms)} was decided{speed}: {in_number(state.summary)}."
+    speed = "" if state.tick_to_decision_ms is None else f", {state.tick_to_decision_ms / 1000:.1f} s after its tick"
+    text = f"Last decision: {clock(state.interval, now_ms)}{speed}. {in_number(state.summary)}."
     lead, sign = "Nothing is in the way.", "disc"
     if state.controls.orders is not None:
         orders = state.controls.orders
@@ -166,9 +166,3 @@ def _normal(state: LatestState, mode: str, now_ms: int) -> Bridge:
         beat_seconds=period,
         beat_passed=passed % period,
     )
-
-
-def _sentence(text: str) -> str:
-    """*text* with a capital and a full stop."""
-    text = text.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""

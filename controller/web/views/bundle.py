@@ -111,6 +111,8 @@ def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
     clients = figures.get("producers", 0.0) + figures.get("consumers", 0.0)
     has_clients = "producers" in figures and "consumers" in figures
     kinds = [counted(int(figures.get(f"{each}s", 0)), each) for each in ("producer", "consumer")]
+    # Where another bundle of a range becomes its busiest, nothing has moved.
+    changes = "of the busiest bundle at a time" if past.bundles > 1 else counted(_changes(past.owners), "change")
     return (
         KeyFigure(label="Load", figure=short(rate), unit="msg/s", context=throughput or "as of the last summary"),
         KeyFigure(
@@ -119,7 +121,12 @@ def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
             unit="",
             context=", ".join(kinds) if has_clients else "not listed in the summary",
         ),
-        KeyFigure(label="Topics", figure=whole(figures.get("topics")), unit="", context="in this bundle"),
+        KeyFigure(
+            label="Topics",
+            figure=whole(figures.get("topics")),
+            unit="",
+            context="in this bundle" if "topics" in figures else "not listed in the summary",
+        ),
         KeyFigure(
             label="Commands, 7 days",
             figure=f"{len(past.commands):,}",
@@ -130,7 +137,7 @@ def facts(past: BundlePast) -> tuple[KeyFigure, ...]:
             label="Owners, 7 days",
             figure=f"{len({each.owner for each in past.owners if each.owner}):,}",
             unit="",
-            context=counted(_changes(past.owners), "change"),
+            context=changes,
         ),
     )
 
@@ -288,11 +295,17 @@ def namespace_heading(past: NamespacePast, names: BrokerNames) -> Heading:
     """How many bundles it has, and on how many brokers."""
     if not past.known:
         return Heading(title=past.namespace, text="No bundle of this namespace was seen in the last days.")
+    if past.bundles_in_all > len(past.bundles):
+        text = (
+            f"{counted(past.bundles_in_all, 'bundle')}, shown as {counted(len(past.bundles), 'range')}, each with the"
+            " owner of its busiest bundle: the cluster has more bundles than pictures have rows."
+        )
+        return Heading(title=past.namespace, text=text)
     owners = Counter(owner for _, owner in past.bundles if owner)
     text = f"{counted(len(past.bundles), 'bundle')} on {counted(len(owners), 'broker')}."
-    if owners:
+    if owners and len(owners) < sum(owners.values()):
         busiest, count = owners.most_common(1)[0]
-        text += f" {names.label(busiest)} has most of them: {count:,}."
+        text += f" {names.label(busiest)} has the most of them: {count:,}."
     homeless = sum(not owner for _, owner in past.bundles)
     if homeless:
         text += f" {counted(homeless, 'bundle')} without owner."

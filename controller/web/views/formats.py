@@ -96,6 +96,12 @@ def signed(value: float) -> str:
     return text if text == "0" else f"{'−' if value < 0 else '+'}{text}"
 
 
+def sentence(text: str) -> str:
+    """*text* with a capital and a full stop."""
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}" if text else ""
+
+
 @dataclass(frozen=True, slots=True)
 class BundleLabel:
     """A bundle as its namespace and its range, since the range is never cut."""
@@ -182,6 +188,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "iso": iso,
     "path": path,
     "percent": percent,
+    "sentence": sentence,
     "span": span,
     "whole": whole,
 }

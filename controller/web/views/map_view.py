@@ -262,15 +262,18 @@ def map_title(query: MapQuery, table: CellTable | None, limit: float | None) -> 
     if table is None:
         return "Load of the keyspace"
     if not table.rows:
-        return "There is no data of this span"
-    what = {"brokers": "broker", "namespaces": "namespace"}.get(table.rows[0].kind, "bundle")
+        return "There is no data in this span"
+    first = table.rows[0]
+    what = {"brokers": "broker", "namespaces": "namespace", "bundles": "bundle"}.get(first.kind, "row")
     over = [row.label for row in table.rows if row.is_over]
+    if over and any(not row.kind for row in table.rows):  # each row has several
+        return f"At least {counted(len(over), 'broker')} went above the limit of {percent(limit)} %"
     if over:
         others = f" and {counted(len(over) - 1, f'other {what}')}" if len(over) > 1 else ""
         return f"{over[0]}{others} went above the limit of {percent(limit)} %"
     if query.rows == "brokers" and table.unit == "%" and limit is not None:
         return f"No broker went above the limit of {percent(limit)} %"
-    return f"{table.rows[0].label} is the busiest {what}"
+    return f"{first.label} is the busiest {what}" if first.kind else f"The busiest row: {first.label}"
 
 
 # ---- what happened ----

@@ -231,7 +231,7 @@ def switches(state: LatestState, names: BrokerNames, now_ms: int) -> tuple[Switc
         Switch(name="Drained brokers", state=_some(drained), is_on=bool(drained)),
         Switch(
             name="Plan in force",
-            state="none" if plan is None else f"{plan.plan[:12]}, step {plan.step}, wave {plan.wave} of {plan.waves}",
+            state="none" if plan is None else f"step {plan.step}, wave {plan.wave} of {plan.waves}",
             is_on=plan is not None,
         ),
     )

@@ -37,6 +37,11 @@ STATE_WORDS: Final[Mapping[IssuedMoveState, str]] = {
 }
 
 
+def state_words(states: Counter[IssuedMoveState]) -> str:
+    """How many moves are in each state: 11 done, 1 failed."""
+    return ", ".join(f"{states[state]} {text}" for state, text in STATE_WORDS.items() if states[state])
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaveRow:
     """A wave on the time line of its step; all lengths are percent of it."""
@@ -214,8 +219,8 @@ def _wave(step: PlanStepAnswer, number: int, states: Counter[IssuedMoveState]) -
     begins = time.ready if time.begins is None else time.begins
     width = max(0.5, 100 * ((begins if time.ends is None else time.ends) - begins) / total)
     clients = counted(sum(move.connections for move in moves), "client")
-    words = [f"{count} {STATE_WORDS[state]}" for state, count in states.items() if count]
-    after = f"; {', '.join(words)}" if words else "" if time.begins is not None else "; never issued"
+    words = state_words(states)
+    after = f"; {words}" if words else "" if time.begins is not None else "; never issued"
     done, failed = min(states["done"], len(moves)), min(states["failed"], len(moves))
     state = "failed" if failed else "done" if done == len(moves) else "running" if states else "waiting"
     return WaveRow(

@@ -1,29 +1,17 @@
 """A plan that is being applied, in words and as waves."""
 
-from dataclasses import dataclass
+from collections import Counter
 from typing import Final
 
 from controller.model.controls import Orders
-from controller.web.issued_plan import IssuedPlan
+from controller.web.issued_plan import IssuedMoveState, IssuedPlan
 from controller.web.views.formats import clock, whole
 from controller.web.views.now import Heading, KeyFigure
-from controller.web.views.plan_file import STATE_WORDS
+from controller.web.views.plan_file import WaveRow, state_words
 from controller.wire.readable import counted
 
 #: Waves beyond are left out before and after the one in force.
 _WAVES: Final = 24
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WaveBar:
-    """A wave of the step in force; x and width are percent."""
-
-    name: str
-    #: done, running or waiting.
-    state: str
-    x: float
-    width: float
-    text: str
 
 
 def heading(orders: Orders | None, now_ms: int) -> Heading:
@@ -42,7 +30,7 @@ def heading(orders: Orders | None, now_ms: int) -> Heading:
     )
 
 
-def waves(orders: Orders | None, progress: IssuedPlan | None) -> tuple[WaveBar, ...]:
+def waves(orders: Orders | None, progress: IssuedPlan | None) -> tuple[WaveRow, ...]:
     """The waves of the step, those around the one in force where they are many."""
     if orders is None or orders.waves < 1:
         return ()
@@ -54,9 +42,21 @@ def waves(orders: Orders | None, progress: IssuedPlan | None) -> tuple[WaveBar, 
     made = []
     for place, number in enumerate(numbers):
         state = "done" if number < orders.wave else "running" if number == orders.wave else "waiting"
-        known = counts.get(number)
-        text = words[state] if not known else ", ".join(f"{count} {STATE_WORDS[each]}" for each, count in known.items())
-        made.append(WaveBar(name=f"Wave {number}", state=state, x=place * width, width=width * 0.9, text=text))
+        known: Counter[IssuedMoveState] = counts.get(number, Counter())
+        share = width * 0.9 / max(1, known.total())
+        made.append(
+            WaveRow(
+                name=f"Wave {number}",
+                state="failed" if known["failed"] else state,
+                x=place * width,
+                width=width * 0.9,
+                done=share * known["done"],
+                failed=share * known["failed"],
+                ready=place * width,
+                text=state_words(known) or words[state],
+                delayed_by="",
+            )
+        )
     return tuple(made)
 
 

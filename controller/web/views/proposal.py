@@ -85,7 +85,7 @@ def line(answer: ProposalAnswer, now_ms: int) -> ProposalLine:
     parts = [each for each in (size, f"by {answer.author}, {clock(answer.proposed_at, now_ms)}{waits}{ends}") if each]
     return ProposalLine(
         id=answer.id,
-        title=answer.title or answer.id[:_SHORT],
+        title=f"{answer.title[:1].upper()}{answer.title[1:]}" or answer.id[:_SHORT],
         state=answer.state,
         kind=kind,
         icon=icon,

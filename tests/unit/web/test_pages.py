@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import struct
 from collections.abc import Callable
 from contextlib import closing
@@ -325,6 +326,52 @@ def test_a_decision_that_is_not_kept_is_404(tmp_path: Path) -> None:
     client = client_of(tmp_path, states()["normal"])
     assert client.get("/decisions/5").status_code == 404
     assert client.get(f"/decisions/{1 << 60}").status_code == 404
+    as_people_see_it = client.get("/decisions/5", headers={"Accept": "text/html"}).text
+    assert "There is no decision of this interval, or it is older than what is kept." in as_people_see_it
+    assert "There is nothing at this address." in client.get("/nowhere", headers={"Accept": "text/html"}).text
+
+
+def test_a_namespace_says_how_many_bundles_its_ranges_stand_for(tmp_path: Path) -> None:
+    data = states()["normal"]
+    past = data.namespace("telemetry/raw", 0, T)
+    data.namespace = lambda *_: replace(past, bundles_in_all=320)  # type: ignore[method-assign]
+    text = client_of(tmp_path, data).get("/namespaces/telemetry/raw").text
+    assert "320 bundles, shown as 16 ranges, each with the owner of its busiest bundle" in text
+    assert "has the most of them" not in text
+
+
+def test_a_range_that_stands_for_several_bundles_cannot_be_moved_and_counts_no_changes(tmp_path: Path) -> None:
+    data = states()["normal"]
+    past = data.bundle(BUNDLE, 0, T)
+    data.bundle = lambda *_: replace(past, bundles=11)  # type: ignore[method-assign]
+    text = client_of(tmp_path, data).get(f"/bundles/{BUNDLE}").text
+    assert "A range of 11 bundles" in text
+    assert "of the busiest bundle at a time" in text
+    assert "Plan a move" not in text
+
+
+def test_a_map_whose_rows_are_several_brokers_counts_them_as_at_least(tmp_path: Path) -> None:
+    text = client_of(tmp_path, states()["many"]).get("/map").text
+    assert re.search(r"<h1 data-title>At least \d+ brokers? went above the limit of 85 %</h1>", text)
+
+
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [
+        ("", r"\d+ of the 50 newest decisions issued commands"),
+        ("?cursor=50", r"\d+ of 50 older decisions issued commands"),
+    ],
+)
+def test_the_list_of_decisions_says_which_part_it_is(tmp_path: Path, query: str, title: str) -> None:
+    text = client_of(tmp_path, states()["normal"]).get(f"/decisions{query}").text
+    assert re.search(f"<h1>{title}</h1>", text)
+
+
+def test_on_a_phone_more_has_what_the_rail_has(tmp_path: Path) -> None:
+    text = client_of(tmp_path, states()["normal"]).get("/more").text
+    more = text[text.index('<main id="main"') :]
+    for words in ("data-theme-switch", "anonymous, viewer", "harbour-eu"):
+        assert words in more
 
 
 def test_why_not_is_answered_in_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,11 @@ def test_one_is_singular_and_all_else_plural(number: int, said: str) -> None:
         ("96 bundles on 1 brokers: 1 unloads", "96 bundles on 1 broker: 1 unload"),
         ("1 splits, 11 unloads, 1,201 commands held back", "1 split, 11 unloads, 1,201 commands held back"),
         ("0.1 unloads", "0.1 unloads"),
+        ("100027 bundles on 1000 brokers: 12 unloads", "100,027 bundles on 1,000 brokers: 12 unloads"),
+        (
+            "2 bundles on broker-1234 and 0x12345678 are held back",
+            "2 bundles on broker-1234 and 0x12345678 are held back",
+        ),
         (
             "9 bundles on 2 brokers: Paused, 0 commands held back",
             "9 bundles on 2 brokers: Paused, there was nothing to do",
