@@ -1,7 +1,7 @@
 """Pictures and figures of the page, in a real Chromium: ``scripts/pages``, which people look at.
 
     scripts/pages FOLDER          # every page in each state and look
-    scripts/pages --figures       # how fast they are: on a machine that does nothing else
+    scripts/pages --figures       # how fast they are with an interval each minute: on a machine that does nothing else
     scripts/pages --docs          # the pictures of README and docs, small ones
 
 The cluster is invented (controller/lab/invented_weeks.py): 1,000 brokers, 100,000 bundles, 7 days.
@@ -11,45 +11,78 @@ import argparse
 import base64
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from statistics import quantiles
 from typing import Any, Final
 
+import numpy as np
 import pytest
 import typer
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from controller.lab.invented_weeks import InventedWeek
+from controller.lab.invented_weeks import END_MS, InventedWeek
 from controller.log.journal import LogJournal
 from controller.log.memory import MemoryLog, MemoryServer
 from controller.model.controls import OperatorControls
+from controller.model.decision import Decision
 from controller.model.errors import TrimtabError
 from controller.web.store.feed import Feed
 from controller.web.store.queries import PageData
 from controller.web.store.store import Store
-from tests.chromium import chromium, watched_page
+from controller.wire.journal import ControlsRecord
+from controller.wire.summary import ReadSummary
+from tests.chromium import AXE_TAGS, chromium, watched_page
+from tests.page_people import PeopleSite, people_site
+from tests.web_people import token_of
 from tests.web_sites import served, site
 
 _MINUTE_MS: Final = 60_000
 _HOUR_MS: Final = 60 * _MINUTE_MS
 _DAY_MS: Final = 24 * _HOUR_MS
-LOOKS: Final = (("light", 1280), ("dark", 1280), ("dark", 400))
-PATHS: Final = (
-    "/",
-    "/map?span=10080",
-    "/map?rows=keyspace&span=10080",
-    "/map?rows=keyspace&metric=owner&span=10080",
-    "/decisions",
-    "/plans",
-    "/controls",
-    "/history",
-    "/find?text=app-00",
-    "/what-if",
-)
+LOOKS: Final = (("light", 1280), ("dark", 1280), ("light", 400), ("dark", 400))
+#: Pages of every state, and those that only a week has, by the names of their pictures.
+PATHS: Final = {
+    "now": "/",
+    "map": "/map?span=10080",
+    "decisions": "/decisions",
+    "plans": "/plans",
+    "controls": "/controls",
+    "history": "/history",
+    "find": "/find?text=app-00",
+    "what-if": "/what-if",
+    "more": "/more",
+}
+_OF_A_WEEK: Final = {
+    "map-keyspace": "/map?rows=keyspace&span=10080",
+    "map-owner": "/map?rows=keyspace&metric=owner&span=10080",
+    "decisions-with-commands": "/decisions?with_commands=1",
+    "decisions-none": "/decisions?reason=Budget&namespace=tenant-0/nowhere",
+    "find-nothing": "/find?text=nowhere",
+    "not-found": "/nowhere",
+}
+#: Of people, by who looks.
+_OF_PEOPLE: Final = {
+    "otto": {
+        "controls": "/controls",
+        "plans": "/plans?ended=1",
+        "history": "/history",
+        "new-proposal": "/proposals/new",
+        "pause": "/controls/pause",
+        "mode": "/controls/mode?mode=dry_run",
+        "stop-all": "/controls/stop-all",
+    },
+    "anna": {"controls-refused": "/controls", "now": "/"},
+    "vera": {"controls-viewer": "/controls"},
+}
 _REPEATS: Final = 20
+#: Forms of what is done with a proposal, each on one in a state that allows it.
+_FORMS: Final = (("approve", "pending"), ("reject", "pending"), ("pause", "applying"), ("stop", "applying"))
+_MOST_NODES: Final = 1_500
+_LARGEST_PAGE: Final = 250_000
 #: Of a page on a busy machine.
 _PATIENCE_MS: Final = 180_000
 #: The newest decision with commands but so many: what it promised has been measured.
@@ -60,8 +93,11 @@ _LARGEST_BYTES: Final = 150_000
 _FEWEST: Final = 2
 
 
-def _filled(folder: Path, week: InventedWeek | None) -> Store:
-    """What the page knows of *week*, read from its log; of None: of a cluster that has decided nothing."""
+def _filled(folder: Path, week: InventedWeek | None, *, each_minute: bool = False) -> Store:
+    """What the page knows of *week*, read from its log; of None: of a cluster that has decided nothing.
+
+    *each_minute*: of a week with an interval each hour, with one each minute: 10,080 instead of 168.
+    """
     server = MemoryServer(now_ms=week.now_ms if week else lambda: int(time.time() * 1000))
     store = Store(folder, cluster="invented")
     if week is None:
@@ -70,8 +106,44 @@ def _filled(folder: Path, week: InventedWeek | None) -> Store:
         Feed(store, lambda: MemoryLog(server), OperatorControls, now_ms=server.now_ms).catch_up()
         return store
     week.write(MemoryLog(server))
-    Feed(store, lambda: MemoryLog(server), week.controls, now_ms=lambda: week.end_ms + 30_000).catch_up()
+    filled: Any = _EachMinute(store) if each_minute else store
+    Feed(filled, lambda: MemoryLog(server), week.controls, now_ms=lambda: week.end_ms + 30_000).catch_up()
     return store
+
+
+class _EachMinute:
+    """A store that gets an interval each minute where a week has one an hour: its load with some noise."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._chance = store, np.random.default_rng(0)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def add_summaries(self, summaries: Sequence[ReadSummary]) -> int:
+        """Add them, and those of the minutes after each."""
+        return sum(self._store.add_summaries([self._later(each, at)]) for each in summaries for at in range(60))
+
+    def add_decisions(self, decisions: Sequence[tuple[Decision, ControlsRecord, int]]) -> None:
+        """Add them, and those of the minutes after each, without commands."""
+        self._store.add_decisions(decisions)
+        for decision, controls, epoch in decisions:
+            times = (decision.interval + at * _MINUTE_MS for at in range(1, 60))
+            self._store.add_decisions([(replace(decision, interval=at, commands=()), controls, epoch) for at in times])
+
+    def _later(self, read: ReadSummary, minutes: int) -> ReadSummary:
+        summary, chance = read.summary, self._chance
+        usage = summary.brokers.usage * (0.97 + 0.06 * chance.random((len(summary.brokers.usage), 1), np.float32))
+        rate = np.minimum(summary.ranges.rate, 250) + chance.integers(0, 2, len(summary.ranges.rate), np.uint8)
+        changed = replace(
+            summary,
+            interval=summary.interval + minutes * _MINUTE_MS,
+            period_ms=_MINUTE_MS,
+            brokers=replace(summary.brokers, usage=usage),
+            ranges=replace(summary.ranges, rate=rate),
+            outcomes=() if minutes else summary.outcomes,
+        )
+        return read._replace(summary=changed)
 
 
 @contextmanager
@@ -87,7 +159,7 @@ def _served(folder: Path, data: PageData, now_ms: int) -> Iterator[str]:
     shown = site(
         folder,
         "invented",
-        web=("[web]", 'anonymous = "operator"'),
+        web=('decisions.mode = "active"', "[web]", 'anonymous = "operator"'),
         now_ms=lambda: now_ms,
         read_status=unreadable,
         data=data,
@@ -103,28 +175,89 @@ def _open(page: Page, address: str) -> None:
         page.wait_for_selector("[data-map][data-ready]")
 
 
-def _details(page: Page, address: str) -> list[str]:
-    """A decision with commands, and a broker, a namespace and a bundle of it."""
+def _details(page: Page, address: str) -> dict[str, str]:
+    """A decision with commands, a cell of the map, and a broker, a namespace and a bundle."""
     page.goto(f"{address}/decisions?with_commands=1")
-    decision = page.locator("main a.what").nth(_MEASURED).get_attribute("href")
+    decision = page.locator("main a.what").nth(_MEASURED).get_attribute("href") or ""
     page.goto(f"{address}/find?text=app-0001")
-    found = [page.get_attribute(f"main a[href*='/{kind}/']", "href") for kind in ("bundles", "namespaces")]
+    found = {kind: page.get_attribute(f"main a[href*='/{kind}s/']", "href") for kind in ("bundle", "namespace")}
     page.goto(f"{address}{decision}")
-    found.append(page.get_attribute("main a[href*='/brokers/']", "href"))
-    return [path for path in (decision, *found) if path]
+    found["broker"] = page.get_attribute("main a[href*='/brokers/']", "href")
+    row = (found["broker"] or "").rpartition("/")[2]
+    cell = f"/map?span=10080&row={row}&at={decision.rpartition('/')[2]}"
+    return {"decision": decision, "map-cell": cell, **{kind: path for kind, path in found.items() if path}}
 
 
-def _shoot(browser: Browser, address: str, paths: Sequence[str], folder: Path, state: str) -> None:
+def _shoot(page: Page, name: str, folder: Path) -> None:
+    """Take the picture *name*, and print what a machine finds wrong with the page."""
+    page.screenshot(path=folder / f"{name}.png", full_page=True)
+    report: Any = Axe().run(page, options=AXE_TAGS)
+    for each in report.response["violations"]:
+        typer.echo(f"{name}: {each['id']}: {each['help']}: {[node['html'][:200] for node in each['nodes'][:3]]}")
+    if page.evaluate("document.documentElement.scrollWidth > innerWidth"):
+        typer.echo(f"{name}: it scrolls sideways")
+    if (nodes := page.evaluate("document.querySelectorAll('*').length")) > _MOST_NODES:
+        typer.echo(f"{name}: it has {nodes} elements")
+
+
+def _look_at(browser: Browser, address: str, paths: Mapping[str, str], folder: Path, *, log_in: str = "") -> None:
+    """Take pictures of *paths* in each look, and read them without a script."""
     for theme, width in LOOKS:
         with watched_page(browser, theme, width) as (page, trouble):
-            for path in paths:
+            if log_in:
+                _log_in(page, address, log_in)
+            for name, path in paths.items():
                 _open(page, address + path)
-                place, _, rest = path.partition("?")[0].strip("/").partition("/")
-                name = (f"one-{place}" if rest else place) or "now"
-                name += "".join(f"-{word}" for word in ("keyspace", "owner") if word in path)
-                page.screenshot(path=folder / f"{state}-{name}-{theme}-{width}.png", full_page=True)
-            for line in trouble:
-                typer.echo(f"{state}: {line}")
+                _shoot(page, f"{folder.name}-{name}-{theme}-{width}", folder)
+                for line in trouble:
+                    typer.echo(f"{folder.name}-{name}: {line}")
+                trouble.clear()
+    with watched_page(browser, script=False) as (page, trouble):
+        if log_in:
+            _log_in(page, address, log_in)
+        for name, path in paths.items():
+            answer = page.goto(address + path)
+            size = len(answer.body()) if answer else 0
+            if size > _LARGEST_PAGE or not (page.text_content("h1") or "").strip() or trouble:
+                typer.echo(f"{folder.name}-{name} without a script: {size:,} bytes, {trouble}")
+
+
+def _log_in(page: Page, address: str, name: str) -> None:
+    page.goto(f"{address}/login")
+    page.fill("[name=token]", token_of(name))
+    page.click("button.primary")
+
+
+def _look_at_people(browser: Browser, shown: PeopleSite, folder: Path) -> None:
+    """Pictures of what people do: logging in, proposals in each state, forms, and the dialogs of forms."""
+    with watched_page(browser) as (page, _trouble):
+        _log_in(page, shown.address, "nobody")
+        _shoot(page, "people-login-refused", folder)
+    _look_at(browser, shown.address, {"login": "/login"}, folder)
+    for person, paths in _OF_PEOPLE.items():
+        _look_at(browser, shown.address, paths, folder, log_in=person)
+    proposals = {f"proposal-{state}": f"/proposals/{key}" for state, key in shown.proposals.items()}
+    forms = {f"form-{name}": f"/proposals/{shown.proposals[of]}/{name}" for name, of in _FORMS}
+    with watched_page(browser) as (page, _trouble):
+        _log_in(page, shown.address, "anna")
+        for path in proposals.values():
+            ends = time.monotonic() + _PATIENCE_MS / 1000
+            page.goto(shown.address + path)
+            while page.locator("text=being checked").count() and time.monotonic() < ends:
+                page.wait_for_timeout(1_000)
+                page.reload()
+    _look_at(browser, shown.address, proposals | forms, folder, log_in="anna")
+    for theme, width in LOOKS:
+        with watched_page(browser, theme, width) as (page, _trouble):
+            _log_in(page, shown.address, "anna")
+            for name, path, link in (
+                ("approve", f"/proposals/{shown.proposals['pending']}", "Approve…"),
+                ("stop-all", "/controls", "Stop all…"),
+            ):
+                page.goto(shown.address + path)
+                page.click(f"main a:has-text('{link}')")
+                page.wait_for_selector("dialog[open]")
+                _shoot(page, f"people-dialog-{name}-{theme}-{width}", folder)
 
 
 def _figures(browser: Browser, address: str, paths: Sequence[str]) -> None:
@@ -194,35 +327,50 @@ class _StaleData:
 
 
 def _measured(brokers: int, bundles: int) -> None:
-    week = InventedWeek(brokers=brokers, bundles=bundles, days=7, period_ms=_HOUR_MS)
+    week = a_week(brokers, bundles)
     with tempfile.TemporaryDirectory() as text, chromium() as browser:
         work = Path(text)
         (work / "site").mkdir()
-        with _served(work / "site", _filled(work / "store", week), week.end_ms + 30_000) as address:
+        with _served(work / "site", _filled(work / "store", week, each_minute=True), week.end_ms + 30_000) as address:
             _figures(browser, address, ("/", "/map?span=10080", "/decisions", "/what-if"))
 
 
+def a_week(brokers: int, bundles: int) -> InventedWeek:
+    """A week that ends in the afternoon, when there is load."""
+    end_ms = END_MS + 13 * _HOUR_MS
+    return InventedWeek(brokers=brokers, bundles=bundles, days=7, period_ms=_HOUR_MS, end_ms=end_ms)
+
+
 def _artefacts(folder: Path, brokers: int, bundles: int) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    week = InventedWeek(brokers=brokers, bundles=bundles, days=7, period_ms=_HOUR_MS)
-    fresh = week.end_ms + 30_000
-    with tempfile.TemporaryDirectory() as text, ExitStack() as stack, chromium() as browser:
+    week = a_week(brokers, bundles)
+    with tempfile.TemporaryDirectory() as text, chromium() as browser:
         work = Path(text)
         full, empty = _filled(work / "full", week), _filled(work / "empty", None)
-        states: dict[str, tuple[Any, int]] = {
-            "week": (full, fresh),
-            "empty": (empty, fresh),
-            "dead": (full, fresh + 3 * _HOUR_MS),
-            "stale": (_StaleData(full), fresh + 2 * _DAY_MS),
-        }
-        for state, (data, now_ms) in states.items():
-            (work / f"{state}-site").mkdir()
-            address = stack.enter_context(_served(work / f"{state}-site", data, now_ms))
-            paths = list(PATHS) if state == "week" else [path for path in PATHS if "rows" not in path]
+        take_pictures(browser, folder, work, full=full, empty=empty, end_ms=week.end_ms)
+
+
+def take_pictures(browser: Browser, folder: Path, work: Path, *, full: Store, empty: Store, end_ms: int) -> None:
+    """Pictures of every page, in a folder for each state below *folder*; *work* is scratch."""
+    fresh = end_ms + 30_000
+    states: dict[str, tuple[Any, int]] = {
+        "week": (full, fresh),
+        "empty": (empty, fresh),
+        "dead": (full, fresh + 3 * _HOUR_MS),
+        "stale": (_StaleData(full), fresh + 2 * _DAY_MS),
+    }
+    for state, (data, now_ms) in states.items():
+        (work / f"{state}-site").mkdir()
+        (folder / state).mkdir(parents=True, exist_ok=True)
+        with _served(work / f"{state}-site", data, now_ms) as address:
+            paths = dict(PATHS)
             if state == "week":
                 with watched_page(browser) as (page, _trouble):
-                    paths += _details(page, address)
-            _shoot(browser, address, paths, folder, state)
+                    paths |= _OF_A_WEEK | _details(page, address)
+            _look_at(browser, address, paths, folder / state)
+    (work / "people-site").mkdir()
+    (folder / "people").mkdir(parents=True, exist_ok=True)
+    with people_site(work / "people-site", full, fresh) as shown:
+        _look_at_people(browser, shown, folder / "people")
 
 
 def _docs() -> None:
@@ -238,7 +386,7 @@ def _docs() -> None:
         ):
             span = f"since={noon - 32 * _HOUR_MS}&until={noon}"
             map_path = f"/map?{span}&row=broker-0002.example:8080&at={noon - 22 * _HOUR_MS - 45 * _MINUTE_MS}"
-            for name, path in (("now", "/"), ("map", map_path), ("decision", _details(page, address)[0])):
+            for name, path in (("now", "/"), ("map", map_path), ("decision", _details(page, address)["decision"])):
                 _open(page, address + path)
                 content = page.screenshot(clip={"x": 0, "y": 0, "width": 1280, "height": 900})
                 _write(page, content, _PICTURES / f"page-{name}.webp")

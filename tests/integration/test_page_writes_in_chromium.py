@@ -132,6 +132,54 @@ def test_a_second_person_approves_the_hash(browser: Browser, shown: Site, theme:
     shown.jobs.close()
 
 
+#: The element that has the focus: whether it is in a dialog, is seen, and is marked.
+_FOCUS: Final = """() => {
+  const each = document.activeElement, box = each.getBoundingClientRect(), style = getComputedStyle(each);
+  return {
+    name: (each.textContent || each.name || each.tagName).trim().slice(0, 40),
+    isDialog: Boolean(each.closest("dialog")) || each === document.body,
+    isSeen: box.width > 1 && box.height > 1 && box.left >= 0 && box.right <= innerWidth,
+    isMarked: style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+  };
+}"""
+
+
+@pytest.mark.parametrize("path", ["/", "/decisions", "/plans", "/controls", "/what-if"])
+def test_the_keyboard_reaches_everything_and_the_focus_is_seen(browser: Browser, shown: Site, path: str) -> None:
+    with served(shown) as address, watched_page(browser) as (page, trouble):
+        log_in(page, address, "otto")
+        page.goto(f"{address}{path}")
+        reachable = page.evaluate(
+            "[...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex=\"0\"]')]"
+            ".filter(each => !each.disabled && each.type !== 'hidden' && each.checkVisibility()).length"
+        )
+        reached = []
+        for _ in range(reachable):
+            page.keyboard.press("Tab")
+            focus = page.evaluate(_FOCUS)
+            assert focus["isSeen"], f"the focus on {focus['name']!r} is not seen"
+            assert focus["isMarked"], f"the focus on {focus['name']!r} is not marked"
+            reached.append(focus["name"])
+        assert reached[0] == "To the content"
+        assert trouble == []
+
+
+def test_a_dialog_holds_the_focus_and_escape_gives_it_back(browser: Browser, shown: Site) -> None:
+    with served(shown) as address, watched_page(browser) as (page, trouble):
+        log_in(page, address, "otto")
+        page.goto(f"{address}/controls")
+        page.focus("main a:has-text('Pause…')")
+        page.keyboard.press("Enter")
+        page.wait_for_selector("dialog[open]")
+        for _ in range(12):
+            assert page.evaluate(_FOCUS)["isDialog"], "the focus left the dialog"
+            page.keyboard.press("Tab")
+        page.keyboard.press("Escape")
+        page.wait_for_selector("dialog", state="detached")
+        assert page.evaluate(_FOCUS)["name"] == "Pause…"
+        assert trouble == []
+
+
 def test_without_a_script_forms_do_the_same(browser: Browser, shown: Site) -> None:
     with served(shown) as address, watched_page(browser, script=False) as (page, trouble):
         log_in(page, address, "otto")
