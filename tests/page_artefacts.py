@@ -246,7 +246,8 @@ def _look_at_people(browser: Browser, shown: PeopleSite, folder: Path) -> None:
             while page.locator("text=being checked").count() and time.monotonic() < ends:
                 page.wait_for_timeout(1_000)
                 page.reload()
-    _look_at(browser, shown.address, proposals | forms, folder, log_in="anna")
+    result = {"what-if-result": f"/what-if?job={shown.what_if}&strategy=TransferShedder"}
+    _look_at(browser, shown.address, proposals | forms | result, folder, log_in="anna")
     for theme, width in LOOKS:
         with watched_page(browser, theme, width) as (page, _trouble):
             _log_in(page, shown.address, "anna")

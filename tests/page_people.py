@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from controller.adapters.approvals.making import Signer, propose_control, propose_plan
 from controller.adapters.election.proposals import change_record
-from controller.adapters.factory import election_system
 from controller.cycle.ordered import told_of
+from controller.log.elections import election_system
 from controller.model.controls import ControlChange, Drained, OperatorControls, OrderedMove, Orders
 from controller.model.decision import Reason, Verdict
 from controller.model.proposals import ProposalState
@@ -17,14 +17,19 @@ from controller.planning.plans.plan import Plan
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.planning.plans.waves import WaveLimits
 from controller.settings.trimtab_toml import Settings
+from controller.web.jobs import Job
+from controller.web.orders import of_what_if
+from controller.web.site import Site
 from controller.web.store.queries import PageData
 from controller.web.store.values import ControlEvent, ControlPage, IssuedCommand
+from controller.wire.answers.what_if import ReplayAnswer, ReplayedMoveAnswer
 from controller.wire.plan import encode_plan
 from tests.balance_problems import seeded
 from tests.plans import plan_of
 from tests.proposals import key_of
 from tests.web_people import WRITES, tokens_file
 from tests.web_sites import served, site
+from tests.what_ifs import what_if_answer
 
 CLUSTER: Final = "invented"
 _MINUTE_MS: Final = 60_000
@@ -60,6 +65,8 @@ class PeopleSite:
 
     address: str
     proposals: dict[str, str]
+    #: The id of a job that has ended.
+    what_if: str
 
 
 @contextmanager
@@ -88,8 +95,43 @@ def people_site(folder: Path, data: PageData, now_ms: int) -> Iterator[PeopleSit
     controls = _change_controls(settings, plan, proposals["applying"], now_ms)
     shown.clusters[CLUSTER].data = _applying(data, controls, _commands(plan, proposals["applying"], now_ms))
     with served(shown) as address:
-        yield PeopleSite(address=address, proposals=proposals)
+        yield PeopleSite(address=address, proposals=proposals, what_if=_what_if(shown, folder, plan))
     shown.jobs.close()
+
+
+def _what_if(shown: Site, folder: Path, plan: Plan) -> str:
+    """A what-if that is done, with another strategy."""
+    moves = [
+        ReplayedMoveAnswer(
+            interval=plan.interval - at * _MINUTE_MS,
+            action="unload",
+            bundle=plan.bundles[at * 17],
+            source=plan.brokers[at % 7],
+            destination=plan.brokers[-1 - at],
+            reason=f"usage {88 - at} % against 85 %",
+            uncertain=at == 3,
+        )
+        for at in range(12)
+    ]
+    figures = {"highest usage": 0.84, "moves": 12.0, "connections": 4_310.0, "undone moves": 0.0}
+    replay = ReplayAnswer(
+        figures=figures, decisions=1_440, uncertain=3, largest_error=0.4, commands=len(moves), moves=moves
+    )
+    answer = what_if_answer({"TransferShedder": replay}, notes=["Bundles of 2 brokers are not known before 09:00."])
+    answer.happened.clear()
+    answer.happened.update({"highest usage": 0.91, "moves": 31.0, "connections": 9_020.0, "undone moves": 2.0})
+    span = (plan.interval - 24 * _HOUR_MS, plan.interval)
+    job = Job(
+        id="whatif",
+        order=of_what_if(shown, shown.clusters[CLUSTER], span, ("TransferShedder",)),
+        by="otto",
+        created_ms=plan.interval,
+        folder=folder / "job",
+        state="done",
+    )
+    job.result.write_text(answer.as_line(), encoding="utf-8")
+    shown.jobs._jobs[job.id] = job
+    return job.id
 
 
 def _plan(data: PageData, now_ms: int) -> Plan:

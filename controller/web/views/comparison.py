@@ -36,13 +36,14 @@ def comparison(answer: WhatIfAnswer) -> ComparisonView:
     names += [name for replay in answer.strategies.values() for name in replay.figures if name not in names]
     figures = tuple(_figure(answer, name) for name in dict.fromkeys(names))
     wins = [sum(figure.best == column for figure in figures) for column in range(len(columns))]
-    best = max(range(len(columns)), key=lambda column: wins[column])
+    best = [column for column, won in zip(columns, wins, strict=True) if won == max(wins)]
     if not answer.strategies:
         title = _reproduced(answer)
-    elif not wins[best]:
+    elif not max(wins):
         title = f"{' and '.join(answer.strategies)} would have come out the same"
     else:
-        title = f"{columns[best]} is better in {counted(wins[best], 'figure')} of {len(figures)}"
+        are = "are each" if len(best) > 1 else "is"
+        title = f"{' and '.join(best)} {are} better in {counted(max(wins), 'figure')} of {len(figures)}"
     uncertain = [f"{name}: {replay.uncertain:,} of {replay.decisions:,}" for name, replay in answer.strategies.items()]
     sizes = (
         counted(answer.intervals, "interval"),

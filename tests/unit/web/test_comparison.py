@@ -21,6 +21,13 @@ def test_the_title_names_what_is_better() -> None:
     assert comparison(_answer(AvgShedder=9)).title == "What happened is better in 1 figure of 1"
 
 
+def test_what_wins_in_as_many_figures_is_named_as_well() -> None:
+    answer = _answer(AvgShedder=1)
+    answer.happened["splits"] = 1.0
+    answer.strategies["AvgShedder"].figures["splits"] = 2.0
+    assert comparison(answer).title == "What happened and AvgShedder are each better in 1 figure of 2"
+
+
 def test_a_strategy_that_does_the_same_is_not_called_better() -> None:
     assert comparison(_answer(AvgShedder=4)).title == "AvgShedder would have come out the same"
 
