@@ -34,16 +34,17 @@ ROW = _struct(
     #: none.
     stats=_BYTES,
     #: TOPIC alone: topics of many records share a row.  ``stats`` has as many a topic, ``broker`` is many names, one a
-    #: line, too, and here five whole numbers a topic say its record's offset, the lines of its broker and its bundle,
-    #: and as in controller.aggregate.columns.rows.Rows.topic its hash and its place on the ring.
+    #: line, too, and here six whole numbers a topic say its record's offset, the lines of its broker and its bundle,
+    #: and as in controller.aggregate.columns.rows.Rows.topic its hash, its place on the ring, and its segment's code.
     topics=_BYTES,
     #: NUMBERS of them; SWEEP and REPORT.
     numbers=_BYTES,
     #: Null where no bundle of the row has topics of detail: how many each has, and of each its place on the ring
-    #: (whole numbers) and four rates.
+    #: (whole numbers), four rates, and its code of controller.model.segment_code (whole numbers).
     detail_size=_BYTES,
     detail_position=_BYTES,
     detail_load=_BYTES,
+    detail_segment=_BYTES,
 )
 #: A record as streaming.sources gives it.
 RECORDS = _struct(source=_INT, partition=_INT, offset=_LONG, file=_STRING, append_time=_LONG, value=_BYTES)

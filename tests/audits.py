@@ -74,6 +74,7 @@ def interval(
         detail_size=np.zeros(n, np.int64),
         detail_position=zeros,
         detail_load=np.zeros((0, 4)),
+        detail_segment=np.zeros(0, np.int64),
     )
 
 

@@ -209,6 +209,7 @@ class Cluster:
             detail_size=np.zeros(n, np.int64),
             detail_position=np.zeros(0, np.int64),
             detail_load=np.zeros((0, 4)),
+            detail_segment=np.zeros(0, np.int64),
         )
 
 

@@ -58,7 +58,7 @@ def chosen_rows(rows: Rows, chosen: Ints) -> Rows:
         elif isinstance(value, NameColumn):
             columns[name] = value.take(chosen)
         elif value is not None:
-            columns[name] = value[topics if name in ("detail_position", "detail_load") else chosen]
+            columns[name] = value[topics if name in ("detail_position", "detail_load", "detail_segment") else chosen]
     return Rows(**{"file": None, **columns})
 
 

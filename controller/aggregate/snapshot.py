@@ -19,10 +19,10 @@ from controller.model.load import Floats, Ints
 from controller.model.records import BrokerState, CommandResult, NamespaceState
 from controller.model.topic_kinds import KindFlags
 
-_VERSION = 5
+_VERSION = 6
 _ARRAYS = (
     "owner", "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers", "consumers",
-    "detail_size", "detail_position", "detail_load", "contested", "claimant", "kinds",
+    "detail_size", "detail_position", "detail_load", "detail_segment", "contested", "claimant", "kinds",
 )  # fmt: skip
 _NOTHING = np.zeros(0, np.int64)
 _STATES = ("namespaces", "broker_states")
@@ -82,6 +82,7 @@ class Snapshot:
     detail_size: Ints
     detail_position: Ints
     detail_load: Floats
+    detail_segment: Ints
     #: Bundles that other brokers list, too: rows of ``names`` and of ``roster``.  Of a bundle's, the latest is last.
     contested: Ints = field(default_factory=lambda: _NOTHING)
     claimant: Ints = field(default_factory=lambda: _NOTHING)

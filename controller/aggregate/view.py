@@ -149,6 +149,9 @@ _COLUMNS = (
     "load", "short_term", "long_term", "short_samples", "long_samples", "topics", "producers", "consumers",
 )  # fmt: skip
 
+#: Those of topics that are known one by one.
+_DETAIL = ("detail_size", "detail_position", "detail_load", "detail_segment")
+
 
 def _bundles(
     snapshots: Sequence[Snapshot], rank: Ints, known: tuple[str, ...], policies: Policies
@@ -186,7 +189,7 @@ def _bundles(
         broker=owner[order],
         **{name: column(name)[order] for name in _COLUMNS},
         kinds=kinds_of_bundles(column("kinds")[order], policies.served_kinds(known)[owner[order]]),
-        detail=TopicDetail.of(column("detail_size"), column("detail_position"), column("detail_load")).take(order),
+        detail=TopicDetail.of(*map(column, _DETAIL)).take(order),
     )
     return table, others
 

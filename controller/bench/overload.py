@@ -211,4 +211,5 @@ def _snapshot(
         detail_size=np.zeros(len(of_shard), np.int64),
         detail_position=np.zeros(0, np.int64),
         detail_load=np.zeros((0, 4)),
+        detail_segment=np.zeros(0, np.int64),
     )

@@ -47,6 +47,8 @@ UNOWNED: Final = -1
 #: Pulsar: LoadManagerShared / ModularLoadManagerImpl default stats.
 DEFAULT_LOAD = np.array([50.0, 50.0, 50_000.0, 50_000.0])
 
+#: Topics none of which is a segment.
+_NO_SEGMENTS: Final = np.zeros(0, np.int64)
 #: Of the names of a broker's bundles.  Two sets with the same digest would only leave averages as they are.
 _DIGEST_BYTES: Final = 8
 
@@ -108,7 +110,11 @@ class BrokerTable(_ReadOnlyColumns):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TopicDetail(_ReadOnlyColumns):
-    """Topics of bundles near a split threshold.  Bundle b has the rows ``starts[b]:starts[b + 1]``."""
+    """Topics of bundles near a split threshold, and segments of scalable topics of any bundle.
+
+    Bundle b has the rows ``starts[b]:starts[b + 1]``.  Of a bundle that is far from a split and has segments, there are
+    its segments alone.
+    """
 
     #: (bundles + 1,) offsets into the columns below; an empty slice means that the topics were not kept.
     starts: Ints
@@ -116,11 +122,18 @@ class TopicDetail(_ReadOnlyColumns):
     position: Ints
     #: (topics, 4) load of each topic.
     load: Floats
+    #: (topics,) codes of controller.model.segment_code; by default no topic is a segment.
+    segment: Ints = field(default_factory=lambda: _NO_SEGMENTS)
+
+    def __post_init__(self) -> None:
+        if len(self.segment) < len(self.position):
+            object.__setattr__(self, "segment", np.zeros(len(self.position), np.int64))
+        super().__post_init__()
 
     @classmethod
-    def of(cls, sizes: Ints, position: Ints, load: Floats) -> "TopicDetail":
+    def of(cls, sizes: Ints, position: Ints, load: Floats, segment: Ints = _NO_SEGMENTS) -> "TopicDetail":
         """Bundles with *sizes*, (bundles,), topics each."""
-        return cls(starts=np.append(0, np.cumsum(sizes)), position=position, load=load)
+        return cls(starts=np.append(0, np.cumsum(sizes)), position=position, load=load, segment=segment)
 
     @property
     def sizes(self) -> Ints:
@@ -131,7 +144,7 @@ class TopicDetail(_ReadOnlyColumns):
         """The topics of the bundles at *rows*, in this order."""
         sizes = self.sizes
         topics = ragged(sizes, rows)
-        return self.of(sizes[rows], self.position[topics], self.load[topics])
+        return self.of(sizes[rows], self.position[topics], self.load[topics], self.segment[topics])
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

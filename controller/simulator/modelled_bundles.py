@@ -8,7 +8,7 @@ import numpy as np
 
 from controller.aggregate.shard.shard_state import DetailLimits
 from controller.aggregate.state.bundles import KnownBundles
-from controller.model.load import RATE_IN, RATE_OUT, UNOWNED, Bools, Floats, Ints, ragged
+from controller.model.load import RATE_IN, RATE_OUT, UNOWNED, Bools, Floats, Ints, TopicDetail, ragged
 from controller.model.names import BundleName, default_boundaries, parse_bundle, topic_hash
 from controller.settings.scenario_parts import ModelledNamespace
 from controller.simulator.cluster import sum_by
@@ -74,12 +74,12 @@ class ModelledBundles:
         """Add this interval's load to the averages of *rows*."""
         self.known = self.known.advanced(rows, self.load[rows], interval_ms)
 
-    def detail(self, rows: Ints, limits: DetailLimits) -> tuple[Ints, Ints, Floats]:
-        """Topics of those *rows* that are near a split: how many of each row, their positions, their load."""
+    def detail(self, rows: Ints, limits: DetailLimits) -> TopicDetail:
+        """Topics of those *rows* that are near a split, and the segments of the others."""
         sessions = self.producers[rows] + self.consumers[rows]
         near = limits.near_split(self.topics[rows], sessions, self.known.long_term[rows])
         topics = self._by_bundle[ragged(self.topics, rows[near])]
-        return np.where(near, self.topics[rows], 0), self._position[topics], self._topic_load[topics]
+        return TopicDetail.of(np.where(near, self.topics[rows], 0), self._position[topics], self._topic_load[topics])
 
     def split(self, bundle: str, cuts: Sequence[int]) -> list[int]:
         """Put a bundle on each side of *cuts* in the place of *bundle*, with the same owner; returns their rows."""

@@ -244,7 +244,7 @@ class World:
         bundles.advance(rows, at)
         place = np.cumsum(self.active) - 1
         known, names = bundles.known, bundles.names
-        size, position, load = bundles.detail(rows, self._detail)
+        topics = bundles.detail(rows, self._detail)
         return Snapshot(
             interval=at,
             shard=0,
@@ -273,9 +273,10 @@ class World:
             topics=bundles.topics[rows],
             producers=bundles.producers[rows],
             consumers=bundles.consumers[rows],
-            detail_size=size,
-            detail_position=position,
-            detail_load=load,
+            detail_size=topics.sizes,
+            detail_position=topics.position,
+            detail_load=topics.load,
+            detail_segment=topics.segment,
         )
 
     def _namespace_states(self) -> States[NamespaceState]:

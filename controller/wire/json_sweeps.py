@@ -18,12 +18,13 @@ import numpy as np
 from controller.aggregate.columns.name_column import NameColumn
 from controller.aggregate.columns.rows import BUNDLE, STATS, SWEEP, Rows
 from controller.aggregate.shard.fold import DetailLimits
-from controller.model.load import Bools, Floats, Ints
+from controller.model.load import Bools, Floats, Ints, TopicDetail
 from controller.model.names import is_name, topic_hash
+from controller.model.segment_code import segment_code
 from controller.model.topic_kinds import UNLISTED, KindFlags
 from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE
 from controller.wire.split_json import SplitJson, floats, joined, split
-from controller.wire.sweep_load import in_stats, near_split, sums
+from controller.wire.sweep_load import in_stats, kept_topics, near_split, sums
 from controller.wire.sweep_shape import HEADER_FLOATS, HEADER_INTS, SweepShape, shape_of
 
 #: Columns of rows that are arrays.
@@ -42,6 +43,7 @@ _ARRAYS: Final = (
     "detail_size",
     "detail_position",
     "detail_load",
+    "detail_segment",
 )
 #: Texts whose shape is remembered: those of a few thousand brokers.
 _MOST_SHAPES: Final = 10_000
@@ -129,7 +131,7 @@ class JsonSweeps:
         n, of = len(batch.sweeps), batch.sweep_of_bundle
         at, none = np.concatenate([np.arange(n), of]), np.zeros(n, np.int64)
         near = batch.near(self._detail)
-        positions, loads = batch.detail(near)
+        topics = batch.kept(near)
         header = batch.header
         place = np.array([each.text[:3] for each in batch.sweeps], np.int64).reshape(-1, 3)
         names = list(chain([""], *(each.shape.bundles for each in batch.sweeps)))
@@ -148,10 +150,11 @@ class JsonSweeps:
             bundle=NameColumn(names=names, codes=np.concatenate([none, 1 + np.arange(len(of))])),
             stats=np.concatenate([np.zeros((n, len(STATS))), batch.stats()]),
             kinds=np.concatenate([none.astype(np.uint8), batch.kinds()]),
-            topic=np.zeros((len(at), 2), np.int64),
-            detail_size=np.concatenate([none, np.where(near, batch.topics_of_bundle, 0)]),
-            detail_position=positions,
-            detail_load=loads,
+            topic=np.zeros((len(at), 3), np.int64),
+            detail_size=np.concatenate([none, topics.sizes]),
+            detail_position=topics.position,
+            detail_load=topics.load,
+            detail_segment=topics.segment,
             numbers=dict(enumerate(batch.broker_numbers())),
             facts={},
         )
@@ -227,13 +230,18 @@ class _Batch:
         """(bundles,) those whose topics are kept one by one, by their totals."""
         return near_split(self._all_totals, limits)
 
-    def detail(self, near: Bools) -> tuple[Ints, Floats]:
-        """Positions (topics,) and loads (topics, 4) of the topics of bundles that are *near*."""
-        rows = np.flatnonzero(near[self._bundle_of_topic])
+    def kept(self, near: Bools) -> TopicDetail:
+        """The topics of bundles that are *near*, and the segments of the others."""
         starts = np.cumsum([0, *(len(each.shape.topics) for each in self.sweeps)])
-        at = np.searchsorted(starts, rows, side="right") - 1
-        pairs = zip(at.tolist(), (rows - starts[at]).tolist(), strict=True)
-        return np.array([_position(self.sweeps[i].shape.topics[j]) for i, j in pairs], np.int64), self._load[rows]
+
+        def name(row: int) -> str:
+            at = int(np.searchsorted(starts, row, side="right")) - 1
+            return self.sweeps[at].shape.topics[row - int(starts[at])]
+
+        rows = kept_topics(near, self._kinds, self._bundle_of_topic, name)
+        place = np.array([_place(name(row)) for row in rows.tolist()], np.int64).reshape(-1, 2)
+        sizes = np.bincount(self._bundle_of_topic[rows], minlength=len(near))
+        return TopicDetail.of(sizes, place[:, 0], self._load[rows], place[:, 1])
 
     def broker_numbers(self) -> Floats:
         """(sweeps, NUMBERS) see controller.aggregate.columns.rows."""
@@ -267,5 +275,5 @@ def _joined(parts: Sequence[Any], width: int) -> Any:
 
 
 @lru_cache(maxsize=200_000)
-def _position(topic: str) -> int:
-    return topic_hash(topic)
+def _place(topic: str) -> tuple[int, int]:
+    return topic_hash(topic), segment_code(topic)

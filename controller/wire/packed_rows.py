@@ -36,7 +36,7 @@ from controller.wire.rows import fact_of
 #: Whole numbers of a bundle in the column ``stats``: STATS, and its kinds of topics.
 _NUMBERS: Final = len(STATS) + 1
 #: Whole numbers of a topic in the column ``topics``.
-_TOPIC_NUMBERS: Final = 5
+_TOPIC_NUMBERS: Final = 6
 
 
 def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, period_ms: int, files: bool) -> Rows:
@@ -63,10 +63,11 @@ def rows_from_columns(columns: Mapping[str, NDArray[Any]], *, cluster: str, peri
         bundle=packed.lines("bundles", packed.of_topics(2, packed.nth)),
         stats=stats,
         kinds=kinds,
-        topic=np.stack([packed.of_topics(column, packed.zero) for column in (3, 4)], axis=1),
+        topic=np.stack([packed.of_topics(column, packed.zero) for column in (3, 4, 5)], axis=1),
         detail_size=detail_size,
         detail_position=_unpacked(columns["detail_position"], "<i8"),
         detail_load=_unpacked(columns["detail_load"], "<f8").reshape(-1, len(RATES)),
+        detail_segment=_unpacked(columns["detail_segment"], "<i8"),
         numbers=_numbers(columns, packed.kind, packed.start),
         facts=_facts(columns, packed.kind, packed.start, cluster, period_ms),
     )

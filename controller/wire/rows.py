@@ -29,13 +29,14 @@ from controller.aggregate.shard.fold import DetailLimits
 from controller.model import records as model
 from controller.model.load import LONG_TERM_SAMPLES, RESOURCE_FIELDS, SHORT_TERM_SAMPLES, Floats, Ints
 from controller.model.names import topic_hash
+from controller.model.segment_code import segment_code
 from controller.model.topic_kinds import kind_of
 from controller.wire import metrics, results
 from controller.wire.sweep import ArrowSweep, BrokerSweep, BundleTotals, SweepHeader
 from controller.wire.sweep_load import in_stats, kinds_of_totals, sweep_load, totals_of
 
 _NO_LOAD = np.zeros(len(STATS))
-_NO_TOPICS = np.zeros(0, np.int64), np.zeros((0, 4))
+_NO_TOPICS = np.zeros(0, np.int64), np.zeros((0, 4)), np.zeros(0, np.int64)
 
 
 def fact_of(record: Any) -> model.Fact:
@@ -132,9 +133,9 @@ class _Row(NamedTuple):
     bundle: str = ""
     stats: Floats = _NO_LOAD
     kinds: int = 0
-    topic: tuple[int, int] = (0, 0)
-    #: Positions and load of its topics.
-    detail: tuple[Ints, Floats] = _NO_TOPICS
+    topic: tuple[int, int, int] = (0, 0, 0)
+    #: Positions, load and codes of its topics.
+    detail: tuple[Ints, Floats, Ints] = _NO_TOPICS
     numbers: Floats | None = None
     fact: model.Fact | None = None
 
@@ -164,10 +165,11 @@ def rows_from_records(records: Iterable[Located], limits: DetailLimits, *, files
         bundle=names("bundle"),
         stats=np.array([row.stats for row in rows]).reshape(-1, len(STATS)),
         kinds=ints("kinds").astype(np.uint8),
-        topic=ints("topic").reshape(-1, 2),
+        topic=ints("topic").reshape(-1, 3),
         detail_size=np.array([len(row.detail[0]) for row in rows], np.int64),
         detail_position=np.concatenate([_NO_TOPICS[0], *(row.detail[0] for row in rows)]),
         detail_load=np.concatenate([_NO_TOPICS[1], *(row.detail[1] for row in rows)]),
+        detail_segment=np.concatenate([_NO_TOPICS[2], *(row.detail[2] for row in rows)]),
         numbers={i: row.numbers for i, row in enumerate(rows) if row.numbers is not None},
         facts={i: row.fact for i, row in enumerate(rows) if row.fact is not None},
     )
@@ -203,7 +205,7 @@ def _of_sweep(at: Located, sweep: BrokerSweep | ArrowSweep, limits: DetailLimits
     detail, of_bundle = load.detail, header._replace(kind=BUNDLE)
     places = pairwise(detail.starts.tolist())
     for bundle, stats, kinds, (lo, hi) in zip(sweep.bundles, load.stats, load.kinds.tolist(), places, strict=True):
-        topics = detail.position[lo:hi], detail.load[lo:hi]
+        topics = detail.position[lo:hi], detail.load[lo:hi], detail.segment[lo:hi]
         yield of_bundle._replace(bundle=bundle, stats=stats, kinds=kinds, detail=topics)
 
 
@@ -226,7 +228,7 @@ def _of_topic(at: Located, stats: metrics.TopicStats) -> _Row:
         bundle=stats.bundle,
         stats=in_stats(numbers),
         kinds=kind_of(stats.topic),
-        topic=(key, topic_hash(stats.topic)),
+        topic=(key, topic_hash(stats.topic), segment_code(stats.topic)),
     )
 
 

@@ -3,7 +3,7 @@
 A bundle's topics are added in their order, so every form of a sweep gives the same numbers, bit for bit.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
@@ -18,6 +18,7 @@ from controller.aggregate.columns.rows import RATES as RATE_COLUMNS
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model.load import Bools, Floats, Ints, TopicDetail
 from controller.model.names import topic_hash
+from controller.model.segment_code import segment_code
 from controller.model.topic_kinds import (
     NON_PERSISTENT,
     NON_PERSISTENT_DOMAIN,
@@ -50,7 +51,7 @@ class SweepLoad:
 
 
 def sweep_load(sweep: BrokerSweep | ArrowSweep, limits: DetailLimits) -> SweepLoad:
-    """The load of *sweep*, with the topics of bundles at one of *limits*."""
+    """The load of *sweep*, with the topics of bundles at one of *limits*, and the segments of all."""
     return _arrow_load(sweep, limits) if isinstance(sweep, ArrowSweep) else _json_load(sweep, limits)
 
 
@@ -94,12 +95,25 @@ def _json_load(sweep: BrokerSweep, limits: DetailLimits) -> SweepLoad:
     totals = np.array([totals_of(each.totals) for each in bundles], np.float64).reshape(-1, TOPICS + 1)
     near = near_split(totals, limits)
     kinds = [kinds_of(each.topic) if each.topic else kinds_of_totals(each.totals) for each in bundles]
-    names = [topic for each, is_near in zip(bundles, near.tolist(), strict=True) if is_near for topic in each.topic]
+    flags = np.array(kinds, np.uint8)
+    names = [topic for each in bundles for topic in each.topic]
+    rows = kept_topics(near, flags, bundle, names.__getitem__)
     return SweepLoad(
         stats=in_stats(np.where((topics > 0)[:, None], sums(bundle, topics, columns), totals)),
-        kinds=np.array(kinds, np.uint8),
-        detail=_detail(np.where(near, topics, 0), names, columns, near[bundle]),
+        kinds=flags,
+        detail=_detail(bundle, len(bundles), (names[row] for row in rows.tolist()), columns, rows),
     )
+
+
+def kept_topics(near: Bools, kinds: KindFlags, bundle: Ints, name_of: Callable[[int], str]) -> Ints:
+    """The topics that are kept one by one: of bundles that are *near* a split (bundles,) all, of others the segments.
+
+    *kinds*: (bundles,) flags of topic_kinds.  *bundle*: (topics,) whose each topic is.
+    """
+    kept = near[bundle]
+    maybe = np.flatnonzero(~kept & (kinds & SEGMENTS != 0)[bundle])
+    kept[maybe] = [name_of(row).startswith(SEGMENT_DOMAIN) for row in maybe.tolist()]
+    return np.flatnonzero(kept)
 
 
 def _column(bundles: Sequence[Any], name: str) -> Floats:
@@ -115,20 +129,23 @@ def _arrow_load(sweep: ArrowSweep, limits: DetailLimits) -> SweepLoad:
     topics = np.bincount(bundle, minlength=bundles)
     numbers = sums(bundle, topics, columns)
     near = near_split(numbers, limits) | _cut(sweep, bundles)
-    rows = np.flatnonzero(near[bundle])
+    segments: Any = pc.starts_with(batch.column("topic"), SEGMENT_DOMAIN)
+    rows = np.flatnonzero(near[bundle] | segments.to_numpy(zero_copy_only=False))
     rows = rows[np.argsort(bundle[rows], kind="stable")]
-    near_topics = batch.column("topic").take(pa.array(rows, pa.int64())).to_pylist()
+    names_of_kept = batch.column("topic").take(pa.array(rows, pa.int64())).to_pylist()
     return SweepLoad(
         stats=in_stats(numbers),
         kinds=_kinds(batch, bundle, topics),
-        detail=_detail(np.where(near, topics, 0), map(str, near_topics), columns, rows),
+        detail=_detail(bundle, bundles, map(str, names_of_kept), columns, rows),
     )
 
 
-def _detail(sizes: Ints, names: Iterable[str], columns: Sequence[Floats], rows: Ints | Bools) -> TopicDetail:
-    """The topics at *rows* of *columns*, with their *names*; *sizes*: (bundles,) how many of each."""
-    position = np.array([topic_hash(name) for name in names], np.int64)
-    return TopicDetail.of(sizes, position, np.stack([column[rows] for column in columns[: len(RATES)]], axis=1))
+def _detail(bundle: Ints, bundles: int, names: Iterable[str], columns: Sequence[Floats], rows: Ints) -> TopicDetail:
+    """The topics at *rows* of *columns*, with their *names*; *bundle*: (topics,) whose each is, of so many."""
+    sizes = np.bincount(bundle[rows], minlength=bundles)
+    place = np.array([(topic_hash(name), segment_code(name)) for name in names], np.int64).reshape(-1, 2)
+    load = np.stack([column[rows] for column in columns[: len(RATES)]], axis=1)
+    return TopicDetail.of(sizes, place[:, 0], load, place[:, 1])
 
 
 def _kinds(batch: pa.RecordBatch, bundle: Ints, topics: Ints) -> KindFlags:

@@ -2,6 +2,7 @@ package trimtab;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -11,6 +12,7 @@ import java.util.List;
  *
  * The same numbers as those of the sweep's JSON form, bit for bit: a bundle's topics are added in their order.  Topics
  * are kept of bundles that reach a limit, and of the first and last bundle: this chunk may have only a part of them.
+ * Segments of scalable topics are kept of all bundles.
  */
 final class ArrowSweep {
     /** No JSON text begins like this. */
@@ -28,8 +30,12 @@ final class ArrowSweep {
     private int[] starts;
     private int[] order;
     private double[][] rates;
-    /** Of topics that are kept. */
+    /** Of topics that are kept; the code of a segment is 0 of other topics. */
     private long[] positions;
+    private long[] segments;
+    private boolean[] isSegment;
+    /** Of each bundle the number of its segments. */
+    private int[] segmentCount;
 
     static boolean begins(byte[] value) {
         return value.length >= 4 && ByteBuffer.wrap(value).getInt() == MAGIC;
@@ -80,12 +86,21 @@ final class ArrowSweep {
         }
         this.positions = new long[in.rows];
         this.kinds = new int[names.length];
+        this.segments = new long[in.rows];
+        this.isSegment = new boolean[in.rows];
+        this.segmentCount = new int[names.length];
         byte[] text = in.topics.bytes();
         int start = in.topics.start(), from = in.rows == 0 ? start : start + in.topics.from(0);
         for (int row = 0; row < in.rows; row++) {
             int code = this.codes[row], to = start + in.topics.from(row + 1);
-            this.kinds[code] |= Bundle.kind(text, from, to - from);
-            if (this.bundles.get(code).isKept) {
+            int kind = Bundle.kind(text, from, to - from);
+            this.kinds[code] |= kind;
+            if (Bundle.isSegment(kind)) {
+                this.isSegment[row] = true;
+                this.segmentCount[code]++;
+                this.segments[row] = Bundle.segment(new String(text, from, to - from, StandardCharsets.UTF_8));
+            }
+            if (this.bundles.get(code).isKept || this.isSegment[row]) {
                 this.positions[row] = Bundle.position(text, from, to - from);
             }
             from = to;
@@ -141,7 +156,7 @@ final class ArrowSweep {
         }
 
         int kept() {
-            return this.isKept ? ArrowSweep.this.topics(this.code) : 0;
+            return this.isKept ? ArrowSweep.this.topics(this.code) : ArrowSweep.this.segmentCount[this.code];
         }
 
         int kinds() {
@@ -152,11 +167,14 @@ final class ArrowSweep {
             return which == Wire.TOPICS ? ArrowSweep.this.topics(this.code) : ArrowSweep.this.sums[SUMS * this.code + which];
         }
 
-        void putTopics(ByteBuffer positions, ByteBuffer rates) {
-            int first = ArrowSweep.this.starts[this.code];
-            for (int place = first; place < first + this.kept(); place++) {
+        void putTopics(ByteBuffer positions, ByteBuffer rates, ByteBuffer segments) {
+            for (int place = ArrowSweep.this.starts[this.code]; place < ArrowSweep.this.starts[this.code + 1]; place++) {
                 int row = ArrowSweep.this.order[place];
+                if (!this.isKept && !ArrowSweep.this.isSegment[row]) {
+                    continue;
+                }
                 positions.putLong(ArrowSweep.this.positions[row]);
+                segments.putLong(ArrowSweep.this.segments[row]);
                 for (int i = 0; i < Wire.RATES.length; i++) {
                     rates.putDouble(ArrowSweep.this.rates[i][row]);
                 }

@@ -3,6 +3,8 @@ package trimtab;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.zip.CRC32;
 
 /**
@@ -13,6 +15,10 @@ import java.util.zip.CRC32;
  */
 abstract class Bundle {
     private static final byte[] NON_PERSISTENT_DOMAIN = "non-persistent://".getBytes(StandardCharsets.US_ASCII);
+    /** As brokers write it; controller.model.segment_code has the same. */
+    private static final Pattern SEGMENT = Pattern.compile(
+        "segment://(.+)/([0-9a-f]{4})-([0-9a-f]{4})-[0-9]{1,19}", Pattern.DOTALL
+    );
     private static final byte[] SEGMENT_DOMAIN = "segment://".getBytes(StandardCharsets.US_ASCII);
 
     String name;
@@ -21,7 +27,7 @@ abstract class Bundle {
         this.name = name;
     }
 
-    /** How many topics are kept one by one: all or none. */
+    /** How many topics are kept one by one: all, or the segments of scalable topics. */
     abstract int kept();
 
     /** One of its LOAD numbers but the kinds, rates as they are. */
@@ -30,8 +36,8 @@ abstract class Bundle {
     /** The flags of the kinds of its topics; 0 without any. */
     abstract int kinds();
 
-    /** Of the topics kept: their places on the hash ring, and the rates of one after the other. */
-    abstract void putTopics(ByteBuffer positions, ByteBuffer rates);
+    /** Of the topics kept: their places on the hash ring, the rates of one after the other, and their segments. */
+    abstract void putTopics(ByteBuffer positions, ByteBuffer rates, ByteBuffer segments);
 
     final void putLoad(ByteBuffer out) {
         for (int i = 0; i < Wire.KINDS; i++) {
@@ -76,6 +82,21 @@ abstract class Bundle {
 
     static long thousandths(double rate) {
         return (long) Math.rint(rate * 1000);
+    }
+
+    /** Whether *kind*, of one topic, is that of a segment. */
+    static boolean isSegment(int kind) {
+        return (kind & Wire.SEGMENTS) != 0;
+    }
+
+    /** The topic's code: the place of its scalable topic on the ring, and the range of its keys; 0 for no segment. */
+    static long segment(String topic) {
+        Matcher match = SEGMENT.matcher(topic);
+        if (!match.matches()) {
+            return 0;
+        }
+        long start = Long.parseLong(match.group(2), 16), end = Long.parseLong(match.group(3), 16);
+        return start > end ? 0 : positionOf("topic://" + match.group(1)) << 32 | start << 16 | end;
     }
 
     static long positionOf(String topic) {

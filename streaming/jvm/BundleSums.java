@@ -7,7 +7,7 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 
 /**
- * One bundle of JSON while it is read; its topics are kept where its totals reach one of the limits.
+ * One bundle of JSON while it is read; its topics are kept where its totals reach one of the limits, segments always.
  *
  * Where a field is given twice, the last one counts, as in controller.wire.
  */
@@ -24,8 +24,11 @@ final class BundleSums extends Bundle {
     private int topics;
     /** The flags of the topics that are listed. */
     private int kinds;
-    /** Null where no topics had to be kept when they were read. */
+    /** Null where no topics had to be kept when they were read; of a topic that had not, null in it. */
     private String[] names;
+    /** Whether all topics had to be kept. */
+    private boolean hasAllNames;
+    private int segments;
     private final double[][] values = new double[NUMBERS][];
     private final int[] sizes = new int[NUMBERS];
 
@@ -66,7 +69,9 @@ final class BundleSums extends Bundle {
         this.topics = 0;
         this.kinds = 0;
         // Where the totals came first, as they do from a collector, most names need not be made.
-        this.names = this.near || !this.hasTotals ? new String[16] : null;
+        this.hasAllNames = this.near || !this.hasTotals;
+        this.names = this.hasAllNames ? new String[16] : null;
+        this.segments = 0;
         if (!this.begin(TOPIC, token == JsonToken.START_ARRAY, in)) {
             return;
         }
@@ -75,16 +80,23 @@ final class BundleSums extends Bundle {
                 this.flaws |= 1 << TOPIC;
                 in.skipChildren();
             } else {
-                this.kinds |= kind(in.getTextCharacters(), in.getTextOffset(), in.getTextLength());
-                if (this.names != null) {
-                    if (this.topics >= this.names.length) {
-                        this.names = Arrays.copyOf(this.names, 2 * this.topics);
-                    }
-                    this.names[this.topics] = in.getText();
+                int kind = kind(in.getTextCharacters(), in.getTextOffset(), in.getTextLength());
+                this.kinds |= kind;
+                this.segments += isSegment(kind) ? 1 : 0;
+                if (this.hasAllNames || isSegment(kind)) {
+                    this.keep(in.getText());
                 }
             }
             this.topics++;
         }
+    }
+
+    private void keep(String topic) {
+        if (this.names == null || this.topics >= this.names.length) {
+            int size = Math.max(16, 2 * this.topics);
+            this.names = this.names == null ? new String[size] : Arrays.copyOf(this.names, size);
+        }
+        this.names[this.topics] = topic;
     }
 
     private void readNumbers(JsonParser in, JsonToken token, int which) throws IOException {
@@ -157,11 +169,11 @@ final class BundleSums extends Bundle {
             flawed |= this.sizes[i] != this.topics;
         }
         // Totals were given twice, with the topics in between: the topics were not kept and now are needed, so refuse.
-        return flawed || this.kept() > 0 && this.names == null;
+        return flawed || this.near && this.topics > 0 && !this.hasAllNames;
     }
 
     int kept() {
-        return this.near ? this.topics : 0;
+        return this.near ? this.topics : this.segments;
     }
 
     int kinds() {
@@ -172,9 +184,14 @@ final class BundleSums extends Bundle {
         return this.topics == 0 ? this.totals[which] : which == Wire.TOPICS ? this.topics : this.sum(which);
     }
 
-    void putTopics(ByteBuffer positions, ByteBuffer rates) {
-        for (int i = 0; i < this.kept(); i++) {
-            positions.putLong(positionOf(this.names[i]));
+    void putTopics(ByteBuffer positions, ByteBuffer rates, ByteBuffer segments) {
+        for (int i = 0; this.kept() > 0 && i < this.topics; i++) {
+            String name = i < this.names.length ? this.names[i] : null;
+            if (name == null || !this.near && !name.startsWith("segment://")) {
+                continue;
+            }
+            positions.putLong(positionOf(name));
+            segments.putLong(segment(name));
             for (int rate = 0; rate < Wire.RATES.length; rate++) {
                 rates.putDouble(this.values[rate][i]);
             }

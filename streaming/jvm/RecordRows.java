@@ -111,7 +111,7 @@ public final class RecordRows implements Serializable {
 
     /** One row, which says so and no more: where the record lies stands beside it. */
     private static Found refused() {
-        Row row = row(0, Wire.REFUSED, -1, "", "", 0, 0, 0, "", null, null, null, null, null, null);
+        Row row = row(0, Wire.REFUSED, -1, "", "", 0, 0, 0, "", null, null, null, null, null, null, null);
         return new Found(true, true, List.of(row), null);
     }
 
@@ -119,17 +119,18 @@ public final class RecordRows implements Serializable {
     static Row row(TopicRows.Topics topics) {
         return row(
             topics.shard, Wire.TOPIC, -1, topics.brokers(), "", 0, 0, 0,
-            topics.bundles(), topics.stats(), topics.topics(), null, null, null, null
+            topics.bundles(), topics.stats(), topics.topics(), null, null, null, null, null
         );
     }
 
     private static Row row(
         int shard, int kind, long interval, String broker, String sweep, long chunk, long chunks, long lastUpdate,
-        String bundles, byte[] stats, byte[] topics, byte[] own, byte[] sizes, byte[] positions, byte[] rates
+        String bundles, byte[] stats, byte[] topics, byte[] own,
+        byte[] sizes, byte[] positions, byte[] rates, byte[] segments
     ) {
         return RowFactory.create(
             shard, kind, interval, broker, sweep, chunk, chunks, lastUpdate,
-            bundles, stats, topics, own, sizes, positions, rates
+            bundles, stats, topics, own, sizes, positions, rates, segments
         );
     }
 
@@ -220,7 +221,8 @@ public final class RecordRows implements Serializable {
         private void addTopic(Fields record) throws Fields.Refused {
             this.broker = record.name("broker");
             String bundle = record.text("bundle");
-            byte[] topic = record.text("topic").getBytes(StandardCharsets.UTF_8);
+            String name = record.text("topic");
+            byte[] topic = name.getBytes(StandardCharsets.UTF_8);
             if (!Bundle.isBundle(bundle)) {
                 throw new Fields.Refused();
             }
@@ -234,7 +236,7 @@ public final class RecordRows implements Serializable {
             load[Wire.KINDS] = Bundle.kind(topic, 0, topic.length);
             long position = Bundle.position(topic, 0, topic.length);
             this.topic = new TopicRows.Topic(
-                this.shardOf(bundle), this.broker, bundle, load, hash(topic, SEED), position
+                this.shardOf(bundle), this.broker, bundle, load, hash(topic, SEED), position, Bundle.segment(name)
             );
         }
 
@@ -258,16 +260,16 @@ public final class RecordRows implements Serializable {
                 kept += bundle.kept();
             }
             if (kept == 0) {
-                this.add(shard, kind, names.toString(), stats.array(), null, null, null, null);
+                this.add(shard, kind, names.toString(), stats.array(), null, null, null, null, null);
                 return;
             }
-            ByteBuffer positions = packed(kept), rates = packed(kept * Wire.RATES.length);
+            ByteBuffer positions = packed(kept), rates = packed(kept * Wire.RATES.length), segments = packed(kept);
             for (Bundle bundle : bundles) {
-                bundle.putTopics(positions, rates);
+                bundle.putTopics(positions, rates, segments);
             }
             this.add(
                 shard, kind, names.toString(), stats.array(),
-                null, sizes.array(), positions.array(), rates.array()
+                null, sizes.array(), positions.array(), rates.array(), segments.array()
             );
         }
 
@@ -282,17 +284,17 @@ public final class RecordRows implements Serializable {
         }
 
         private void add(int shard, int kind, byte[] own) {
-            this.add(shard, kind, "", null, own, null, null, null);
+            this.add(shard, kind, "", null, own, null, null, null, null);
         }
 
         private void add(
             int shard, int kind, String bundles, byte[] stats,
-            byte[] own, byte[] sizes, byte[] positions, byte[] rates
+            byte[] own, byte[] sizes, byte[] positions, byte[] rates, byte[] segments
         ) {
             this.found.add(
                 row(
                     shard, kind, this.interval, this.broker, this.sweep, this.chunk, this.chunks, this.lastUpdate,
-                    bundles, stats, null, own, sizes, positions, rates
+                    bundles, stats, null, own, sizes, positions, rates, segments
                 )
             );
         }

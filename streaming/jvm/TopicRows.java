@@ -60,21 +60,24 @@ final class TopicRows {
         final long[] load;
         final long hash;
         final long position;
+        /** See Bundle.segment. */
+        final long segment;
 
-        Topic(int shard, String broker, String bundle, long[] load, long hash, long position) {
+        Topic(int shard, String broker, String bundle, long[] load, long hash, long position, long segment) {
             this.shard = shard;
             this.broker = broker;
             this.bundle = bundle;
             this.load = load;
             this.hash = hash;
             this.position = position;
+            this.segment = segment;
         }
     }
 
     /** Topics of one shard. */
     static final class Topics {
         /** Numbers of a topic beside its load. */
-        private static final int NUMBERS = 5;
+        private static final int NUMBERS = 6;
 
         final int shard;
         private final NameList brokers = new NameList();
@@ -99,6 +102,7 @@ final class TopicRows {
             this.numbers[at + 2] = this.bundles.codeOf(topic.bundle);
             this.numbers[at + 3] = topic.hash;
             this.numbers[at + 4] = topic.position;
+            this.numbers[at + 5] = topic.segment;
         }
 
         /** The brokers' names, one on each line. */
@@ -115,7 +119,7 @@ final class TopicRows {
             return bytes(this.loads, Wire.LOAD * this.size);
         }
 
-        /** Of each topic its record's offset, the lines of its broker and bundle, its hash and its place on the ring. */
+        /** Of each topic its record's offset, the lines of its broker and bundle, its hash, its place on the ring, its segment. */
         byte[] topics() {
             return bytes(this.numbers, NUMBERS * this.size);
         }

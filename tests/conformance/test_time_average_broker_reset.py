@@ -52,4 +52,5 @@ def _snapshot(names: list[str], long_term: Floats) -> Snapshot:
         detail_size=zero,
         detail_position=np.zeros(0, np.int64),
         detail_load=np.zeros((0, 4)),
+        detail_segment=np.zeros(0, np.int64),
     )

@@ -652,8 +652,11 @@ def _plain(rows: Rows) -> Iterator[tuple[Any, ...]]:
             (rows.bundle[i], *rows.stats[i].tolist(), int(rows.kinds[i]))
             if kind in (BUNDLE, TOPIC, REPORT_BUNDLE)
             else None,
-            int(rows.topic[i][1]) if kind == TOPIC else None,
-            (tuple(rows.detail_position[detail].tolist()), rows.detail_load[detail].tobytes())
+            tuple(rows.topic[i][1:].tolist()) if kind == TOPIC else None,
+            (
+                *(tuple(of[detail].tolist()) for of in (rows.detail_position, rows.detail_segment)),
+                rows.detail_load[detail].tobytes(),
+            )
             if kind == BUNDLE
             else None,
             rows.numbers[i].tobytes() if kind in (SWEEP, REPORT) else None,

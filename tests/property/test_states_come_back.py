@@ -41,7 +41,7 @@ def state_of(names: list[str]) -> ShardState:
     """A state with each of *names* wherever one can be."""
     n = len(names)
     whole = np.arange(n, dtype=np.int64)
-    shape = {"stats": (n, 7), "topic": (n, 2), "detail_load": (n, 4)}
+    shape = {"stats": (n, 7), "topic": (n, 3), "detail_load": (n, 4)}
     columns: dict[str, Any] = {
         f.name: np.ones(shape.get(f.name, (n,)), np.float64 if f.name in ("stats", "detail_load") else np.int64)
         for f in fields(WaitingClaims)
@@ -92,6 +92,7 @@ def snapshot_of(names: list[str]) -> Snapshot:
         "consumers",
         "detail_size",
         "detail_position",
+        "detail_segment",
         "short_samples",
         "long_samples",
     )
@@ -123,10 +124,10 @@ def test_a_snapshot_comes_back_from_its_blob(names: list[str]) -> None:
     assert same(Snapshot.from_blob(snapshot.to_blob()), snapshot)
 
 
-@pytest.mark.parametrize("version", [1, 3, 5])
+@pytest.mark.parametrize("version", [1, 4, 6])
 def test_a_state_of_another_version_is_refused(version: int) -> None:
     with pytest.raises(
-        StateError, match=rf"version {version}, but this version of trimtab reads 4: .* or with a new checkpoint"
+        StateError, match=rf"version {version}, but this version of trimtab reads 5: .* or with a new checkpoint"
     ):
         state_blob.load(pack(version, {}, {}))
 

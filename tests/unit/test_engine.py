@@ -298,7 +298,7 @@ def test_the_snapshots_of_an_interval_may_come_in_any_order() -> None:
         name: getattr(CLOSED[0], name)[:0]
         for name in (
             "owner", "load", "short_samples", "short_term", "long_samples", "long_term", "topics", "producers",
-            "consumers", "detail_size", "detail_position", "detail_load", "contested", "claimant",
+            "consumers", "detail_size", "detail_position", "detail_load", "detail_segment", "contested", "claimant",
         )
     }  # fmt: skip
     halves[1] = replace(halves[1], **empty, brokers=())

@@ -69,13 +69,16 @@ class Rows:
     stats: Floats
     #: (n,) The same: flags of controller.model.topic_kinds; 0 where no topic is loaded.
     kinds: KindFlags
-    #: (n, 2) TOPIC: a 64-bit hash of the topic's name, and its position on the ring.
+    #: (n, 3) TOPIC: a 64-bit hash of the topic's name, its position on the ring, and its code of
+    #: controller.model.segment_code.
     topic: Ints
-    #: (n,) number of topics of a BUNDLE row in the two columns below, which hold row 0's topics, then row 1's, ...
+    #: (n,) number of topics of a BUNDLE row in the three columns below, which hold row 0's topics, then row 1's, ...
     detail_size: Ints
     detail_position: Ints
     #: (topics, 4) msg/s and bytes/s.
     detail_load: Floats
+    #: (topics,) codes of controller.model.segment_code.
+    detail_segment: Ints
     #: SWEEP, REPORT: row -> NUMBERS numbers.
     numbers: dict[int, Floats]
     #: TICK, FACT: row -> the fact.

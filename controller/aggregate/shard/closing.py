@@ -16,6 +16,7 @@ from controller.aggregate.waiting.settling import Loads, settle
 from controller.aggregate.waiting.waiting_rows import WaitingHeaders
 from controller.model.load import Bools, Ints
 from controller.model.records import BrokerState, BundleSeed, CommandResult, NamespaceState
+from controller.model.segment_code import NO_SEGMENT
 
 _INTERVAL_BYTES = 8
 
@@ -206,17 +207,27 @@ def _without_the_old(state: ShardState, interval: int, options: FoldOptions) -> 
 
 
 def topics_for_splits(loads: Loads, near: Bools, max_topics: int | None, interval: int) -> dict[str, Any]:
-    """The columns of topic detail in the snapshot of *interval*: of bundles *near* a split, (bundles,).
+    """The columns of topic detail in the snapshot of *interval*: of bundles *near* a split, (bundles,), and segments.
 
-    *max_topics*: topics at most; those of further bundles come in later intervals.
+    Of other bundles come the segments that have any load.  *max_topics*: topics at most; those of further bundles come
+    in later intervals, segments of bundles that are far from a split behind all others.
     """
-    sizes, chosen = loads.detail.sizes, np.flatnonzero(near)
+    detail = loads.detail
+    bundle = np.repeat(np.arange(len(near)), detail.sizes)
+    counts = near[bundle] | ((detail.segment != NO_SEGMENT) & detail.load.any(axis=1))
+    size = np.bincount(bundle[counts], minlength=len(near))
     if max_topics is not None:
-        chosen = chosen[_in_turn(sizes[chosen], max_topics, interval)]
-    size = np.zeros_like(sizes)
-    size[chosen] = sizes[chosen]
-    detail = loads.detail.take(chosen)
-    return {"detail_size": size, "detail_position": detail.position, "detail_load": detail.load}
+        for which in (near, ~near):
+            rows = np.flatnonzero(which & (size > 0))
+            size[rows[~_in_turn(size[rows], max_topics, interval)]] = 0
+            max_topics -= int(size[rows].sum())
+    topics = np.flatnonzero(counts & (size > 0)[bundle])
+    return {
+        "detail_size": size,
+        "detail_position": detail.position[topics],
+        "detail_load": detail.load[topics],
+        "detail_segment": detail.segment[topics],
+    }
 
 
 def _in_turn(sizes: Ints, max_topics: int, interval: int) -> Bools:
@@ -225,8 +236,8 @@ def _in_turn(sizes: Ints, max_topics: int, interval: int) -> Bools:
     Else those from a place on that differs from interval to interval, so that each bundle comes again and again, also
     where some can never be split.  The first one comes whatever its size.  Ascending order of rows stays.
     """
-    comes = np.ones(len(sizes), np.bool_)
-    if int(sizes.sum()) <= max_topics:
+    comes = np.full(len(sizes), max_topics > 0)
+    if int(sizes.sum()) <= max_topics or not comes.any():
         return comes
     first = zlib.crc32(interval.to_bytes(_INTERVAL_BYTES, "big", signed=True)) % len(sizes)
     order = np.roll(np.arange(len(sizes)), -first)

@@ -27,7 +27,7 @@ from controller.model.errors import StateError
 from controller.model.records import Tick
 
 #: Increase it when the layout changes: a state of another version is refused.
-VERSION = 4
+VERSION = 5
 
 _CLAIM, _BUNDLE, _HEADER, _FACT, _SEED = "claims.", "bundles.", "headers.", "facts.", "seeds."
 _STATES = ("namespaces", "brokers")

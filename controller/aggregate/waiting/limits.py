@@ -15,7 +15,7 @@ from controller.aggregate.ticks.intervals import UNDUE, Advances
 from controller.model.load import Ints
 
 #: Approximate bytes of a waiting claim, a topic of detail, a header, and a fact without its text.
-_CLAIM, _TOPIC, _HEADER, _FACT = 160, 40, 240, 100
+_CLAIM, _TOPIC, _HEADER, _FACT = 160, 48, 240, 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

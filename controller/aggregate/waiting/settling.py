@@ -108,7 +108,7 @@ def _owned(claims: WaitingClaims, rows: Ints, owner: Ints, group: Ints) -> Loads
     won, lost = np.sort(order[winner]), order[~winner]
 
     detail = _detail(claims, rows)
-    of_group = TopicDetail.of(np.add.reduceat(detail.sizes, starts), detail.position, detail.load)
+    of_group = TopicDetail.of(np.add.reduceat(detail.sizes, starts), detail.position, detail.load, detail.segment)
     counts = stats[won].astype(np.int64)
     return Loads(
         bundle=bundle[won],
@@ -126,19 +126,20 @@ def _owned(claims: WaitingClaims, rows: Ints, owner: Ints, group: Ints) -> Loads
 
 def _detail(claims: WaitingClaims, rows: Ints) -> TopicDetail:
     """The topics of *rows* of *claims*; a TOPIC row is its own topic."""
-    detail = TopicDetail.of(claims.detail_size, claims.detail_position, claims.detail_load).take(rows)
+    columns = claims.detail_size, claims.detail_position, claims.detail_load, claims.detail_segment
+    detail = TopicDetail.of(*columns).take(rows)
     single = claims.kind[rows] == TOPIC
     if not single.any():
         return detail
     sizes = np.where(single, 1, detail.sizes)
     ends = np.cumsum(sizes)
     own = ends[single] - 1
-    position, load = np.empty(int(ends[-1]), np.int64), np.empty((int(ends[-1]), 4))
-    position[own], load[own] = claims.topic[rows[single], 1], claims.stats[rows[single], :4] / PER_UNIT
-    others = np.ones(len(position), np.bool_)
+    place, load = np.empty((int(ends[-1]), 2), np.int64), np.empty((int(ends[-1]), 4))
+    place[own], load[own] = claims.topic[rows[single], 1:], claims.stats[rows[single], :4] / PER_UNIT
+    others = np.ones(len(place), np.bool_)
     others[own] = False
-    position[others], load[others] = detail.position, detail.load
-    return TopicDetail.of(sizes, position, load)
+    place[others], load[others] = np.stack([detail.position, detail.segment], axis=1), detail.load
+    return TopicDetail.of(sizes, place[:, 0], load, place[:, 1])
 
 
 def edge_of(mask: Bools, keys: tuple[Ints, ...], place: Ints, *, first: bool) -> Bools:

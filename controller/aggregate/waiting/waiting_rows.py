@@ -12,7 +12,7 @@ from controller.model.load import Bools, Floats, Ints, ragged
 from controller.model.topic_kinds import KindFlags
 
 #: Columns with a row for each topic in detail, not for each row of the table.
-_OF_TOPICS: Final = ("detail_position", "detail_load")
+_OF_TOPICS: Final = ("detail_position", "detail_load", "detail_segment")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -83,7 +83,7 @@ class WaitingClaims(WaitingRows):
     the shard's pool of names, ``bundle`` is a row of its known bundles.  ``kind`` is one of rows' kinds.
     """
 
-    WIDE: ClassVar[Mapping[str, int]] = {"stats": len(STATS), "topic": 2, "detail_load": 4}
+    WIDE: ClassVar[Mapping[str, int]] = {"stats": len(STATS), "topic": 3, "detail_load": 4}
     TYPES: ClassVar[Mapping[str, type]] = {"stats": np.float64, "detail_load": np.float64, "kinds": np.uint8}
 
     kind: Ints
@@ -96,12 +96,13 @@ class WaitingClaims(WaitingRows):
     stats: Floats
     #: (n,) flags of topic_kinds.
     kinds: KindFlags
-    #: (n, 2) hash of the topic's name and its ring position, TOPIC only.
+    #: (n, 3) hash of the topic's name, its ring position and its code of segment_code, TOPIC only.
     topic: Ints
-    #: (n,) number of topics in the two columns below, which hold the topics of row 0, then of row 1, and so on.
+    #: (n,) number of topics in the three columns below, which hold the topics of row 0, then of row 1, and so on.
     detail_size: Ints
     detail_position: Ints
     detail_load: Floats
+    detail_segment: Ints
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -69,9 +69,10 @@ class BundlePart:
     counts: Ints
     #: Flags of controller.model.topic_kinds.
     kinds: int
-    #: (topics,) positions and (topics, 4) load of the topics that are known one by one.
+    #: (topics,) positions, (topics, 4) load and (topics,) codes of the topics that are known one by one.
     position: Ints
     topic_load: Floats
+    segment: Ints
 
 
 def parts_of(snapshot: Snapshot, rows: Ints, parts: Sequence[BundleName]) -> list[BundlePart]:
@@ -91,7 +92,7 @@ def parts_of(snapshot: Snapshot, rows: Ints, parts: Sequence[BundleName]) -> lis
 
 def _part(snapshot: Snapshot, bundle: BundleName, overlapping: Sequence[tuple[int, BundleName]]) -> BundlePart:
     load, counts = np.zeros(4), np.zeros(3)
-    positions, topic_loads = [], []
+    positions, topic_loads, segments = [], [], []
     for row, one in overlapping:
         lower, upper = max(bundle.lower, one.lower), min(bundle.upper, one.upper)
         known = ragged(snapshot.detail_size, np.array([row]))
@@ -108,6 +109,7 @@ def _part(snapshot: Snapshot, bundle: BundleName, overlapping: Sequence[tuple[in
         counts += row_counts * (1.0 if (lower, upper) == (one.lower, one.upper) else of_count)
         positions.append(position[inside])
         topic_loads.append(topic_load[inside])
+        segments.append(snapshot.detail_segment[known][inside])
     order = np.argsort(np.concatenate(positions), kind="stable")
     return BundlePart(
         bundle=str(bundle),
@@ -116,4 +118,5 @@ def _part(snapshot: Snapshot, bundle: BundleName, overlapping: Sequence[tuple[in
         kinds=int(np.bitwise_or.reduce(snapshot.kinds[[row for row, _ in overlapping]])),
         position=np.concatenate(positions)[order],
         topic_load=np.concatenate(topic_loads)[order],
+        segment=np.concatenate(segments)[order],
     )

@@ -22,6 +22,7 @@ from controller.model.load import (
     ragged,
 )
 from controller.model.records import NamespaceState
+from controller.model.segment_code import NO_SEGMENT
 from controller.offline.counterfactual.partition import BundlePart, Cuts, parts_of, rows_of
 from controller.offline.counterfactual.usage_model import DRIVERS, UsageModel
 
@@ -56,7 +57,7 @@ def counted_usage(usage: Floats, limit: Floats) -> float:
 
 
 def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
-    """*snapshot* with the topics of those bundles alone whose topics the controller has.
+    """*snapshot* with the topics of those bundles alone whose topics the controller has, and with all segments.
 
     They are near a split by the load of the interval, for sweeps of other bundles are read without their topics
     (controller.wire.rows), and by their averages (controller.aggregate.shard.closing).
@@ -64,12 +65,14 @@ def with_near_detail(snapshot: Snapshot, limits: DetailLimits) -> Snapshot:
     sessions = snapshot.producers + snapshot.consumers
     now, average = (limits.near_split(snapshot.topics, sessions, load) for load in (snapshot.load, snapshot.long_term))
     near = now & average
-    topics = ragged(snapshot.detail_size, np.flatnonzero(near))
+    bundle = np.repeat(np.arange(len(near)), snapshot.detail_size)
+    counts = near[bundle] | ((snapshot.detail_segment != NO_SEGMENT) & snapshot.detail_load.any(axis=1))
     return replace(
         snapshot,
-        detail_size=np.where(near, snapshot.detail_size, 0),
-        detail_position=snapshot.detail_position[topics],
-        detail_load=snapshot.detail_load[topics],
+        detail_size=np.bincount(bundle[counts], minlength=len(near)),
+        detail_position=snapshot.detail_position[counts],
+        detail_load=snapshot.detail_load[counts],
+        detail_segment=snapshot.detail_segment[counts],
     )
 
 
@@ -119,6 +122,7 @@ def with_bundles(
     size = np.append(snapshot.detail_size[is_uncut], [len(part.position) for part in added]).astype(np.int64)
     position = np.concatenate([snapshot.detail_position[of_kept], *(part.position for part in added)])
     load = np.concatenate([snapshot.detail_load[of_kept], *(part.topic_load for part in added)])
+    segment = np.concatenate([snapshot.detail_segment[of_kept], *(part.segment for part in added)])
     topics = ragged(size, order)
     return replace(
         snapshot,
@@ -127,6 +131,7 @@ def with_bundles(
         detail_size=size[order],
         detail_position=position[topics].astype(np.int64),
         detail_load=load[topics],
+        detail_segment=segment[topics].astype(np.int64),
         contested=np.zeros(0, np.int64),
         claimant=np.zeros(0, np.int64),
     )

@@ -335,4 +335,5 @@ def _empty(bundle: str) -> BundlePart:
         kinds=0,
         position=np.zeros(0, np.int64),
         topic_load=np.zeros((0, 4)),
+        segment=np.zeros(0, np.int64),
     )

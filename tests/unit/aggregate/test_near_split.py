@@ -1,5 +1,7 @@
 """Topics one by one are given to the driver in bounded numbers, and every bundle gets its turn."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -71,3 +73,17 @@ def test_the_same_interval_gives_the_same_topics_and_never_too_many(sizes: list[
     near = [size for size in sizes if size >= NEAR_FROM]
     assert found["detail_size"].sum() <= max(most, max(near, default=0))
     assert bool(found["detail_size"].sum()) == bool(near)
+
+
+def test_segments_with_load_come_from_every_bundle_behind_the_topics_near_a_split() -> None:
+    """Two bundles near a split, and two with a segment, one of which has no load: it was sealed."""
+    loads = loads_of([2, 1, 3, 1])
+    detail = loads.detail
+    segment = np.array([0, 0, 7, 0, 0, 0, 8])
+    load = np.where(np.arange(7)[:, None] == 6, 0.0, 1.0) * np.ones((7, 4))
+    loads = replace(loads, detail=TopicDetail.of(detail.sizes, detail.position, load, segment))
+    near = np.array([True, False, True, False])
+    assert topics_for_splits(loads, near, None, T)["detail_size"].tolist() == [2, 1, 3, 0]
+    assert topics_for_splits(loads, near, None, T)["detail_segment"].tolist() == [0, 0, 7, 0, 0, 0]
+    assert topics_for_splits(loads, near, 6, T)["detail_size"].tolist() == [2, 1, 3, 0]
+    assert topics_for_splits(loads, near, 5, T)["detail_size"].tolist() == [2, 0, 3, 0]

@@ -29,8 +29,8 @@ def swept(bundles: Ints) -> WaitingClaims:
     columns |= {"kind": np.full(n, BUNDLE), "bundle": bundles, "offset": np.arange(n)}
     stats = np.zeros((n, WaitingClaims.WIDE["stats"]))
     stats[:, 0] = bundles
-    wide: dict[str, Any] = {"stats": stats, "kinds": np.ones(n, np.uint8), "topic": np.zeros((n, 2), np.int64)}
-    detail = {"detail_position": whole(), "detail_load": np.empty((0, 4))}
+    wide: dict[str, Any] = {"stats": stats, "kinds": np.ones(n, np.uint8), "topic": np.zeros((n, 3), np.int64)}
+    detail = {"detail_position": whole(), "detail_load": np.empty((0, 4)), "detail_segment": whole()}
     return WaitingClaims(**columns | wide | detail)
 
 

@@ -39,6 +39,7 @@ def snapshot(number: int, owners: dict[str, str], roster: tuple[str, ...] = (A, 
         "detail_size": np.zeros(n, np.int64),
         "detail_position": np.zeros(0, np.int64),
         "detail_load": np.zeros((0, 4)),
+        "detail_segment": np.zeros(0, np.int64),
         **columns,
     }
     return Snapshot(
@@ -192,6 +193,7 @@ def test_a_part_gets_the_load_of_the_topics_in_it() -> None:
         "detail_size": np.array([3, 0]),
         "detail_position": np.array([5, 1 << 30, (1 << 30) + 1]),
         "detail_load": np.array([[6.0, 0, 0, 0], [1, 0, 0, 0], [3, 0, 0, 0]]),
+        "detail_segment": np.zeros(3, np.int64),
         "load": np.array([[20.0, 8, 0, 0], [7, 7, 7, 7]]),
         "topics": np.array([3, 1]),
     }
@@ -222,6 +224,7 @@ def test_the_parts_of_a_namespace_carry_all_of_it_however_it_is_cut(
         "detail_size": np.bincount(row, minlength=len(bundles)).astype(np.int64),
         "detail_position": np.array(topics, np.int64)[order],
         "detail_load": np.ones((len(topics), 4)),
+        "detail_segment": np.zeros(len(topics), np.int64),
         "load": np.arange(4.0 * len(bundles)).reshape(-1, 4),
     }
     shown = snapshot(1, {str(bundle): A for bundle in bundles}, **columns)

@@ -77,6 +77,7 @@ def said(rows: Rows, order: Any) -> list[object]:
             rows.numbers[i].tobytes() if i in rows.numbers else b"",
             rows.detail_position[starts[i] : starts[i] + rows.detail_size[i]].tobytes(),
             rows.detail_load[starts[i] : starts[i] + rows.detail_size[i]].tobytes(),
+            rows.detail_segment[starts[i] : starts[i] + rows.detail_size[i]].tobytes(),
         )
         for i in order.tolist()
     ]

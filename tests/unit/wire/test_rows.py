@@ -110,7 +110,7 @@ def test_a_sweep_is_a_row_of_its_own_numbers_and_a_row_for_each_bundle() -> None
     ]
     assert rows.facts == {}
     assert rows.detail_size.tolist() == [0, 0, 0]
-    assert rows.topic.tolist() == [[0, 0]] * 3
+    assert rows.topic.tolist() == [[0] * 3] * 3
 
 
 @pytest.mark.parametrize(
@@ -295,7 +295,8 @@ def columns(*rows: dict[str, Any]) -> dict[str, NDArray[Any]]:
     usual: dict[str, Any] = {
         "source": METRICS, "partition": 0, "offset": 0, "file": "", "interval": -1, "broker": "", "sweep": "",
         "chunk": 0, "chunks": 0, "last_update": 0, "bundles": "", "stats": None, "topics": None,
-        "numbers": None, "detail_size": None, "detail_position": None, "detail_load": None, "body": None,
+        "numbers": None, "detail_size": None, "detail_position": None, "detail_load": None, "detail_segment": None,
+        "body": None,
     }  # fmt: skip
     made = [usual | row for row in rows]
     return {name: np.array([row[name] for row in made], object) for name in made[0]}
@@ -311,14 +312,16 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
                 "kind": BUNDLE, "bundles": f"{LEFT}\n{RIGHT}", **said, **at,
                 "stats": longs(*range(7), 1, *range(7, 14), 2),
                 "detail_size": longs(2, 1), "detail_position": longs(71, 72, 73), "detail_load": doubles(*range(12)),
+                "detail_segment": longs(0, -5, 0),
             },
             {"kind": BUNDLE, "bundles": "tenant/z/0x00000000_0xffffffff", "stats": longs(*range(20, 27), 3), **said},
             {
                 "kind": TOPIC, "bundles": f"{RIGHT}\n{LEFT}", "broker": "a:1\nb:1",
                 "stats": longs(*range(60, 67), 2, *range(67, 74), 1, *range(74, 81), 1),
-                "topics": longs(14, 1, 0, -9, 8, 12, 0, 1, 7, 6, 13, 1, 1, 5, 4), "offset": 12, "partition": 4,
+                "topics": longs(14, 1, 0, -9, 8, 0, 12, 0, 1, 7, 6, -3, 13, 1, 1, 5, 4, 0),
+                "offset": 12, "partition": 4,
             },
-            {"kind": TOPIC, "bundles": LEFT, "stats": longs(*range(30, 37), 2), "topics": longs(11, 0, 0, -2, 3)},
+            {"kind": TOPIC, "bundles": LEFT, "stats": longs(*range(30, 37), 2), "topics": longs(11, 0, 0, -2, 3, 0)},
             {"kind": REPORT, "numbers": doubles(*range(100, 117)), "broker": "r:1"},
             {"kind": REPORT_BUNDLE, "bundles": RIGHT, "stats": longs(*range(40, 47), 4), "broker": "r:1"},
             {"kind": TICK, "interval": T, "body": json.dumps(tick()), "offset": 9},
@@ -344,10 +347,11 @@ def test_a_packed_row_is_unpacked_to_one_for_each_of_its_bundles() -> None:
         zero, [*range(40, 47)], zero,
     ]  # fmt: skip
     assert found.kinds.tolist() == [0, 1, 2, 3, 2, 1, 1, 2, 0, 4, 0]
-    assert found.topic.tolist() == [[0, 0]] * 4 + [[-9, 8], [7, 6], [5, 4], [-2, 3]] + [[0, 0]] * 3
+    assert found.topic.tolist() == [[0] * 3] * 4 + [[-9, 8, 0], [7, 6, -3], [5, 4, 0], [-2, 3, 0]] + [[0] * 3] * 3
     assert found.detail_size.tolist() == [0, 2, 1, *[0] * 8]
     assert found.detail_position.tolist() == [71, 72, 73]
     assert found.detail_load.tolist() == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 10, 11]]
+    assert found.detail_segment.tolist() == [0, -5, 0]
     assert {row: numbers.tolist() for row, numbers in found.numbers.items()} == {
         0: [*range(17)],
         8: [*range(100, 117)],

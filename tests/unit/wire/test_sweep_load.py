@@ -11,13 +11,17 @@ import pytest
 from controller.aggregate.columns.rows import BUNDLE, METRICS, SWEEP, Rows
 from controller.aggregate.shard.fold import DetailLimits
 from controller.model.errors import WireError
+from controller.model.names import topic_hash
+from controller.model.segment_code import segment_code
 from controller.simulator.cluster import ClusterShape, ModelledCluster, ModelledSweep
 from controller.simulator.encode import arrow_records, json_records
+from controller.wire.arrow_stream import COUNTS, RATES
 from controller.wire.base import validate
+from controller.wire.json_sweeps import JsonSweeps, RecordText
 from controller.wire.metrics import decode_metric
 from controller.wire.rows import Located, rows_from_records
 from controller.wire.sweep import SweepHeader, encode_sweep_arrow
-from tests.records import CLUSTER, LEFT, PERIOD, RIGHT
+from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, broker_sweep, bundle_stats
 from tests.unit.wire.test_wire_arrow import header, respun, value
 
 _NOW = 1_735_689_600_000
@@ -122,3 +126,42 @@ def test_topics_are_kept_of_the_bundles_that_other_chunks_may_have_a_part_of(
         counts=np.ones((3, 2), np.int64),
     )  # fmt: skip
     assert np.flatnonzero(rows_of([whole], _NONE_NEAR).detail_size[1:]).tolist() == kept
+
+
+_TOPICS = [
+    "persistent://tenant/ns/a",
+    "segment://tenant/ns/orders/0000-7fff-0",
+    "persistent://tenant/ns/b",
+    "segment://tenant/ns/orders/8000-ffff-1",
+]
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [(_NONE_NEAR, [1, 3]), (DetailLimits(topics=4, sessions=1e9, msg_rate=1e18, throughput=1e18), [0, 1, 2, 3])],
+)
+def test_segments_are_kept_one_by_one_in_every_form_also_far_from_a_split(
+    limits: DetailLimits, kept: list[int]
+) -> None:
+    load, counts = np.arange(16.0).reshape(4, 4), np.ones((4, 2), np.int64)
+    numbers = dict(zip((*RATES, *COUNTS), [*load.T.tolist(), *counts.T.tolist()], strict=True))
+    value = json.dumps(
+        broker_sweep(bundleStats=[bundle_stats(LEFT, 4, topic=_TOPICS, **numbers)]), separators=(",", ":")
+    ).encode()
+    arrow = encode_sweep_arrow(
+        validate(SweepHeader, json.dumps(header())),
+        bundles=[LEFT],
+        bundle=np.zeros(4, np.int64),
+        topics=_TOPICS,
+        load=load,
+        counts=counts,
+    )
+    of_json, of_arrow = (rows_of([one], limits) for one in (value, arrow))
+    sweeps = JsonSweeps(cluster=CLUSTER, period_ms=PERIOD, max_bytes=1 << 20, detail=limits)
+    shaped, others = sweeps.rows([RecordText(METRICS, 0, 0, None, value)])
+    assert others == []
+    for rows in (of_json, of_arrow, shaped):
+        assert rows.detail_size.tolist() == [0, len(kept)]
+        assert rows.detail_segment.tolist() == [segment_code(_TOPICS[row]) for row in kept]
+        assert rows.detail_position.tolist() == [topic_hash(_TOPICS[row]) for row in kept]
+        assert rows.detail_load.tolist() == of_json.detail_load.tolist()
