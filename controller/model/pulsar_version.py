@@ -207,6 +207,18 @@ KNOWN_SINCE: Final[Mapping[str, tuple[PulsarVersion, ...]]] = {
     "minUnloadMessage": _known("2.11"),
     "minUnloadMessageThroughput": _known("2.11"),
     "topicBundleAssignmentStrategy": _known("3.2"),
+    # PIP-483.
+    "scalableTopicAutoScaleEnabled": _known("5.0"),
+    "scalableTopicMaxSegments": _known("5.0"),
+    "scalableTopicMergeBytesRateInThreshold": _known("5.0"),
+    "scalableTopicMergeBytesRateOutThreshold": _known("5.0"),
+    "scalableTopicMergeMsgRateInThreshold": _known("5.0"),
+    "scalableTopicMergeMsgRateOutThreshold": _known("5.0"),
+    "scalableTopicMinSegments": _known("5.0"),
+    "scalableTopicSplitBytesRateInThreshold": _known("5.0"),
+    "scalableTopicSplitBytesRateOutThreshold": _known("5.0"),
+    "scalableTopicSplitMsgRateInThreshold": _known("5.0"),
+    "scalableTopicSplitMsgRateOutThreshold": _known("5.0"),
 }
 
 

@@ -17,6 +17,7 @@ from controller.strategies.catalogue import (
     SPLIT_ALGORITHMS,
     SPLIT_POLICIES,
 )
+from controller.strategies.common.auto_scale import AutoScale
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.rebalance.membership import RebalanceOnMembershipChange
 from controller.strategies.splitting.hot_topic_isolation import HotTopic
@@ -76,7 +77,7 @@ def _classes() -> list[type[Any]]:
         for cls in catalogue.values()
     ]
     others: list[type[Any]] = [StrategyNames, BalancerOptions, ModularSelectBroker, RebalanceOnMembershipChange]
-    others += [HotTopic, LargePartition, SplitHours]
+    others += [AutoScale, HotTopic, LargePartition, SplitHours]
     return [*others, *strategies]
 
 

@@ -34,6 +34,7 @@ from controller.strategies.catalogue import (
     is_python_name,
     short_name,
 )
+from controller.strategies.common.auto_scale import AutoScale
 from controller.strategies.filters.extensible_select_broker import ExtensibleSelectBroker
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 from controller.strategies.protocols import Filter, Shedder, SplitAlgorithm, SplitPolicy, TopicBundleAssignment
@@ -212,7 +213,9 @@ def _membership(conf: Mapping[str, str]) -> RebalanceOnMembershipChange | None:
 def _shedder(names: StrategyNames, filters: tuple[Filter, ...], conf: Mapping[str, str]) -> Shedder[Any]:
     """The shedder; one that applies the *filters* itself gets them."""
     chosen = SHEDDER_KIND.choose(names.shedder, conf)
-    return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder | PeakShedder) else chosen
+    if isinstance(chosen, PeakShedder):
+        return replace(chosen, filters=filters, auto_scale=build(AutoScale, conf))
+    return replace(chosen, filters=filters) if isinstance(chosen, TransferShedder) else chosen
 
 
 def _balancer(names: StrategyNames, conf: Mapping[str, str]) -> BalancerOptions:

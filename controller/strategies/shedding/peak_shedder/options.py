@@ -79,6 +79,14 @@ class PeakOptions(ResourceWeights):
         " 10 minutes",
     )
 
+    segment_percent: float = option(
+        "trimtabPeakShedderSegmentPercentage",
+        default=0.0,
+        unit="%",
+        meaning="segments of a scalable topic (Pulsar 5.0) are kept apart if the broker with most of the topic has this"
+        " much more of it than an even spread would give it, in percent of a broker's mean traffic; 0: never",
+    )
+
     #: No options: so many bundles leave a broker in one round at most, and so many come to it (0: a fifth of max_moves,
     #: or 10 if that is more); how many pairs the search looks at, about; and in how many of the last 3 rounds a broker
     #: was above its limit before it gives.

@@ -36,6 +36,7 @@ from controller.planning.solving.certify import certified
 from controller.planning.solving.limits import SearchLimits
 from controller.planning.solving.rounds import part_for_a_round
 from controller.planning.solving.search import searched
+from controller.strategies.common.auto_scale import AutoScale
 from controller.strategies.common.movable import broker_own, movable
 from controller.strategies.protocols import Filter
 from controller.strategies.shedding.peak_shedder.advice import too_large
@@ -52,6 +53,7 @@ from controller.strategies.shedding.peak_shedder.patience import (
 )
 from controller.strategies.shedding.peak_shedder.pools import PoolProblem, pools_of
 from controller.strategies.shedding.peak_shedder.promises import promised, verified
+from controller.strategies.shedding.peak_shedder.segments import about_to_change, with_topics
 from controller.strategies.shedding.peak_shedder.situation import (
     PlanStart,
     SeenOfLoad,
@@ -71,6 +73,9 @@ class PeakShedder(PeakOptions):
 
     #: Asked in this order for every bundle that is to move; no option.
     filters: tuple[Filter, ...] = field(default=(), metadata={"meaning": "what says where a bundle may go"})
+    auto_scale: AutoScale = field(
+        default=AutoScale(), metadata={"meaning": "when brokers split and merge segments of scalable topics"}
+    )
     urgent_only: bool = field(default=False, metadata={"meaning": "only brokers above the urgent usage give"})
 
     def initial_memory(self) -> PeakHistory:
@@ -93,6 +98,7 @@ class PeakShedder(PeakOptions):
         if not found.problem.resources:
             return UnloadDecision(reason=Reason.NO_LOAD_DATA), memory
         pools = pools_of(view, found.rows, self.filters)
+        found = with_topics(view, found, pools, ahead.load, percent=self.segment_percent)
         seen = SeenOfLoad(error_of(history), max(0.0, history.shifting))
         now = situation_of(view, found, pools, self, memory, seen=seen, stayed=stayed)
         memory = with_round(verified(memory, now.cluster, now.tolerated), now.over_names)
@@ -236,7 +242,7 @@ class PeakShedder(PeakOptions):
         stays = view.recently_unloaded | broker_own(view)
         if self.max_connections:
             stays = stays | (view.bundles.producers + view.bundles.consumers > self.max_connections)
-        return stays
+        return stays | about_to_change(view, self.auto_scale) if self.segment_percent > 0 else stays
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from controller.strategies.shedding.peak_shedder.memory import PeakHistory
 from controller.strategies.shedding.peak_shedder.options import PeakOptions
 from controller.strategies.shedding.peak_shedder.pools import Pools
 from controller.strategies.shedding.peak_shedder.promises import BrokersNow
+from controller.strategies.shedding.peak_shedder.segments import is_of_topic
 from controller.strategies.shedding.peak_shedder.told import BY
 
 #: A broker is so many errors of the estimate above the goal before it gives.
@@ -109,7 +110,10 @@ class Situation:
         # (n,) of each broker; the lowest one counts.
         limits = [(each.begin[:, :now].min(axis=1, initial=np.inf), each.goal) for each in (self.ordinary, self.urgent)]
         limit, goal = min((float(of.min()), float(goals[of.argmin()])) for of, goals in limits)
-        later = (self.load / self.found.problem.capacity)[:, now:]
+        # The peak of a scalable topic is no usage of a broker.
+        resources = self.found.problem.resources
+        later_columns = [row for row in range(now, len(resources)) if not is_of_topic(resources[row])]
+        later = (self.load / self.found.problem.capacity)[:, later_columns]
         has_goal = np.isfinite(limit)
         return UsageOutlook(
             limit=limit if has_goal else None,

@@ -1,0 +1,163 @@
+"""The scalable topics of a view (Pulsar 5.0): which brokers serve their segments, and how uneven.
+
+Topics and segments are columns; a segment without load is no part of it.  What is shown of them is bounded elsewhere.
+
+Pulsar: PIP-460, PIP-483
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, BundleTable, ClusterView, Floats, Ints
+from controller.model.policies import BrokerAddresses, Policies
+from controller.model.segment_code import NO_SEGMENT, key_ranges_of, places_of
+from controller.model.topic_kinds import PERSISTENT
+
+#: Stands for a key where no cut is advised.
+NO_CUT = -1
+#: A cut is advised where one of two neighbours of the same width has this share of the load of both, or more.
+_LOPSIDED = 0.75
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScalableTopics:
+    """One row for each scalable topic, sorted by namespace and place.
+
+    Topic t has the segments ``starts[t]:starts[t + 1]``.
+    """
+
+    #: (topics,) code of the namespace in the bundle table, and the position of topic://... on the hash ring.
+    namespace: Ints
+    place: Ints
+    #: (topics + 1,)
+    starts: Ints
+    #: (segments,) in the order of their keys: rows of the bundle and of its owner; the first and last hash of its keys.
+    bundle: Ints
+    broker: Ints
+    first: Ints
+    last: Ints
+    #: (segments, 4) msg/s and bytes/s.
+    load: Floats
+
+    @classmethod
+    def of(cls, bundles: BundleTable) -> "ScalableTopics":
+        """Those with a segment in *bundles* that a broker owns.  O(topics in detail log segments)."""
+        detail = bundles.detail
+        rows = np.flatnonzero(detail.segment != NO_SEGMENT)
+        bundle = np.searchsorted(detail.starts, rows, side="right") - 1
+        rows, bundle = rows[bundles.owned[bundle]], bundle[bundles.owned[bundle]]
+        code = detail.segment[rows]
+        namespace, place, (first, last) = bundles.namespace[bundle], places_of(code), key_ranges_of(code)
+        order = np.lexsort((last, first, place, namespace))
+        key = np.stack([namespace, place], axis=1)[order]
+        starts = np.flatnonzero(np.any(np.diff(key, axis=0, prepend=-1) != 0, axis=1))
+        return cls(
+            namespace=key[starts, 0],
+            place=key[starts, 1],
+            starts=np.append(starts, len(order)),
+            bundle=bundle[order],
+            broker=bundles.broker[bundle][order],
+            first=first[order],
+            last=last[order],
+            load=detail.load[rows][order],
+        )
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    @property
+    def topic(self) -> Ints:
+        """(segments,) row of the topic."""
+        return np.repeat(np.arange(len(self)), np.diff(self.starts))
+
+    @property
+    def traffic(self) -> Floats:
+        """(segments,) bytes/s in and out, by which a topic's load is compared."""
+        traffic: Floats = self.load[:, THROUGHPUT_IN] + self.load[:, THROUGHPUT_OUT]
+        return traffic
+
+    def total(self) -> Floats:
+        """(topics, 4) load."""
+        columns = [np.bincount(self.topic, column, len(self)) for column in self.load.T]
+        return np.stack(columns, axis=1)
+
+    def on_brokers(self) -> tuple[Ints, Ints, Floats]:
+        """(m,) topic, broker, and bytes/s of the topic's segments there, sorted by topic and broker."""
+        width = int(self.broker.max(initial=0)) + 1
+        keys, at = np.unique(self.topic * width + self.broker, return_inverse=True)
+        return keys // width, keys % width, np.bincount(at, self.traffic, len(keys)).astype(np.float64)
+
+    def peaks(self) -> tuple[Floats, Ints, Ints]:
+        """(topics,) bytes/s on the broker with most of each topic, the row of that broker, and how many serve it."""
+        topic, broker, traffic = self.on_brokers()
+        # The first of the largest, so the lower row where two are equal.
+        order = np.lexsort((broker, -traffic, topic))
+        first = order[np.flatnonzero(np.diff(topic[order], prepend=-1))]
+        return traffic[first], broker[first], np.bincount(topic, minlength=len(self))
+
+    def advised_cuts(self) -> Ints:
+        """(topics,) a key hash that would divide a lopsided pair of segments evenly, or NO_CUT.
+
+        A split cuts in the middle of the keys.  Of two neighbours of the same width, one of which has nearly all of
+        their load, the cut in the middle was the wrong one; the load of each is taken to lie evenly on its keys.  Of a
+        topic's pairs the busiest counts.
+        """
+        cuts = np.full(len(self), NO_CUT)
+        topic, traffic, width = self.topic, self.traffic, self.last - self.first + 1
+        left = np.flatnonzero(
+            (topic[:-1] == topic[1:]) & (self.last[:-1] + 1 == self.first[1:]) & (width[:-1] == width[1:])
+        )
+        both = traffic[left] + traffic[left + 1]
+        more = np.maximum(traffic[left], traffic[left + 1])
+        lopsided = (both > 0) & (more >= _LOPSIDED * both)
+        left, both, more = left[lopsided], both[lopsided], more[lopsided]
+        hot = np.where(traffic[left] >= traffic[left + 1], left, left + 1)
+        # In front of the hot half lies either nothing of the pair, or the cold half.
+        before = np.where(hot == left, 0.0, both - more)
+        key = self.first[hot] + np.floor((both / 2 - before) / more * width[hot]).astype(np.int64)
+        busiest = np.argsort(both, kind="stable")
+        inside = (key > self.first[hot]) & (key <= self.last[hot])
+        busiest = busiest[inside[busiest]]
+        cuts[topic[left[busiest]]] = key[busiest]
+        return cuts
+
+
+def may_serve(view: ClusterView, topics: ScalableTopics) -> Ints:
+    """(topics,) how many brokers of *view* may serve each topic by isolation policies and kinds of topics.
+
+    All of them where a policy cannot be read.
+    """
+    counts = np.zeros(len(topics), np.int64)
+    for namespace in np.unique(topics.namespace).tolist():
+        allowed = serving_brokers(view.policies, view.brokers.names, view.bundles.namespaces[namespace])
+        counts[topics.namespace == namespace] = max(1, int(allowed.sum()))
+    return counts
+
+
+def serving_brokers(policies: Policies, names: tuple[str, ...], namespace: str) -> Bools:
+    """(brokers,) which of the brokers *names* may serve segments of *namespace*."""
+    serving: Bools = policies.served_kinds(names) & PERSISTENT != 0
+    if not policies.isolation:
+        return serving
+    # Segments are of 5.0, in which an expression may name a broker's port.
+    brokers, governed = BrokerAddresses.of(names, match_ids=True), policies.governed((namespace,))[0]
+    if governed.why:
+        return serving
+    if governed.row is None:
+        return serving & ~policies.reserved(brokers)
+    policy = policies.isolation[governed.row]
+    allowed = policies.rules.of_brokers(policy.primary, brokers)
+    if policy.auto_failover.fails_over(int(allowed.sum())):
+        allowed = allowed | policies.rules.of_brokers(policy.secondary, brokers)
+    return serving & allowed
+
+
+def unevenness(topics: ScalableTopics, brokers: Ints) -> Floats:
+    """(topics,) bytes/s of the busiest broker of each topic over the mean of all that may serve it; 1 is even.
+
+    *brokers*: (topics,) how many may.  0 of a topic without traffic.
+    """
+    peak, _, _ = topics.peaks()
+    mean = np.bincount(topics.topic, topics.traffic, len(topics)) / brokers
+    return np.divide(peak, mean, out=np.zeros(len(topics)), where=mean > 0)
