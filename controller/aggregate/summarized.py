@@ -1,11 +1,12 @@
 """The columns of a summary, folded from a view.  O(bundles log bundles), nothing in Python for a topic."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from controller.aggregate.scalable_topics import ScalableTopics, may_serve
 from controller.model.load import UNOWNED, BundleTable, ClusterView, Floats, Ints, TopicDetail
 from controller.model.names import FULL_LOWER, FULL_UPPER
 from controller.model.summary import (
@@ -13,13 +14,16 @@ from controller.model.summary import (
     MOST_BUNDLES,
     MOST_HOT_TOPICS,
     MOST_RANGES,
+    MOST_SCALABLE,
     NO_PLACE,
     IntervalTotals,
     SummarizedBrokers,
     SummarizedBundles,
     SummarizedRanges,
+    SummarizedTopics,
     as_column,
     coded_rate,
+    no_topics,
 )
 
 #: Length of ``0xLLLLLLLL_0xUUUUUUUU``, and where its digits stand.
@@ -130,6 +134,30 @@ class ViewSummary:
             hot_place=as_column(place),
             hot_rate=as_column(hot_load[:, :, 0], np.float32),
             hot_throughput=as_column(hot_load[:, :, 1], np.float32),
+        )
+
+    def scalable(self, namespaces: Sequence[str]) -> SummarizedTopics:
+        """The scalable topics of *namespaces*, those that the ranges list; call ``brokers`` first."""
+        view, topics = self._view, ScalableTopics.of(self._view.bundles)
+        if not len(topics):
+            return no_topics()
+        listed = {name: code for code, name in enumerate(namespaces)}
+        codes = np.array([listed.get(name, UNOWNED) for name in view.bundles.namespaces], np.int64)
+        peak, busiest, serving = topics.peaks()
+        possible, total = may_serve(view, topics), np.bincount(topics.topic, topics.traffic, len(topics))
+        rows = np.argsort(total / possible - peak, kind="stable")
+        rows = rows[codes[topics.namespace[rows]] >= 0][:MOST_SCALABLE]
+        rows = rows[np.argsort(codes[topics.namespace[rows]], kind="stable")]
+        return SummarizedTopics(
+            namespace=as_column(codes[topics.namespace[rows]]),
+            place=as_column(topics.place[rows]),
+            segments=as_column(np.diff(topics.starts)[rows]),
+            serving=as_column(serving[rows]),
+            may_serve=as_column(possible[rows]),
+            throughput=as_column(total[rows], np.float32),
+            peak=as_column(peak[rows], np.float32),
+            busiest=as_column(self._row_of[busiest[rows]]),
+            cut=as_column(topics.advised_cuts()[rows]),
         )
 
     def totals(self) -> IntervalTotals:

@@ -11,7 +11,7 @@ from controller.adapters.network.deadline import Deadline
 from controller.adapters.outages import Part
 from controller.adapters.recordings.reading import Recording
 from controller.cli.shared.answers import show
-from controller.cli.shared.arguments import bundle_of, is_time, now_ms, time_of
+from controller.cli.shared.arguments import bundle_of, is_time, now_ms, time_of, topic_of
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.option_groups import LoadSource, grouped
 from controller.cli.shared.reachable import require
@@ -20,9 +20,11 @@ from controller.model.errors import NothingFoundError
 from controller.model.some_of import some_of
 from controller.offline.explanations.explanation import ExplainedDecision, explain
 from controller.offline.explanations.sources import decision_on_load, journalled_decision, recorded_decision
+from controller.offline.explanations.topic import explained_topic
 from controller.offline.flips import Redecision
 from controller.offline.flips import flips as found_flips
 from controller.settings.trimtab_toml import read_settings
+from controller.strategies.common.auto_scale import AutoScale
 from controller.wire.answers.explain import FlipAnswer, SubjectKind
 from controller.wire.readable import utc
 
@@ -35,9 +37,9 @@ _LISTED: Final = 5
 _Subject: TypeAlias = Annotated[
     str,
     typer.Argument(
-        metavar="BUNDLE|BROKER|INTERVAL",
-        help="A bundle (tenant/namespace/0x00000000_0x40000000), a broker as in `trimtab status`, the time of an"
-        f" interval, or {_NEWEST}, the newest one.",
+        metavar="BUNDLE|BROKER|TOPIC|INTERVAL",
+        help="A bundle (tenant/namespace/0x00000000_0x40000000), a broker as in `trimtab status`, a scalable topic of"
+        f" Pulsar 5.0 (topic://tenant/namespace/topic), the time of an interval, or {_NEWEST}, the newest one.",
     ),
 ]
 
@@ -85,6 +87,7 @@ def explain_subject(
     invalid.
     """
     kind = kind_of(subject)
+    subject = str(topic_of(subject, of="TOPIC")) if kind == "topic" else subject
     time_ms = time_asked_for(subject, kind, source.at)
     source.refuse_misfits(of_load={"--strategy": strategy})
     if source.load:
@@ -141,6 +144,9 @@ def kind_of(subject: str) -> SubjectKind:
         return "interval"
     if "/" not in subject:
         return "broker"
+    if "://" in subject:
+        topic_of(subject, of="TOPIC")
+        return "topic"
     bundle_of(subject, of="BUNDLE")
     return "bundle"
 
@@ -150,6 +156,10 @@ def _refuse_unknown(decision: ExplainedDecision, subject: str, kind: SubjectKind
     if decision.examined is None or kind == "interval":
         return
     view = decision.examined.view
+    if kind == "topic":
+        if explained_topic(view, subject, AutoScale()) is None:
+            raise NothingFoundError(f"{subject} has no segment with load in the interval {utc(decision.interval)}")
+        return
     table = view.bundles if kind == "bundle" else view.brokers
     named = {*view.missing, *(command.bundle for command, _ in decision.commands)}
     named |= {verdict.subject for verdict in decision.verdicts or ()}

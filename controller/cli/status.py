@@ -1,4 +1,4 @@
-"""``trimtab status``: print what the controller did last; for a bundle, its owner and the last decision about it."""
+"""``trimtab status``: print what the controller did last; or the owner of a bundle, or of a topic's segments."""
 
 import time
 from collections.abc import Iterator
@@ -13,18 +13,22 @@ from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
 from controller.cli.shared.answers import show
-from controller.cli.shared.arguments import bundle_of
+from controller.cli.shared.arguments import bundle_of, topic_of
 from controller.cli.shared.console import DEFAULT_CONF, Conf, json_option
 from controller.cli.shared.layout import print_fields
 from controller.cli.shared.reachable import require
 from controller.cli.texts.cluster_status import LABEL, print_status
+from controller.cli.texts.scalable_topic import print_topic
 from controller.cli.texts.status_watch import watch_status
+from controller.model.errors import SettingsError
+from controller.model.topic_name import TopicName
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.answer import status_answer
 from controller.status.bundle import last_decision, live_bundle
 from controller.status.cluster import cluster_status
 from controller.status.health import problems
-from controller.status.texts import bundle_answer, bundle_rows
+from controller.status.texts import bundle_answer, bundle_rows, topic_answer
+from controller.status.topic import live_topic
 
 _ANSWER_SECONDS: Final = 10.0
 #: Between two looks of --watch, where nothing else is said.
@@ -36,7 +40,12 @@ _NO_SUCH_BUNDLE: Final = 1
 def status(
     bundle: Annotated[
         str | None,
-        typer.Argument(help="Show only this bundle: tenant/namespace/0x00000000_0x40000000.", show_default=False),
+        typer.Argument(
+            metavar="[BUNDLE|TOPIC]",
+            help="Show only this bundle, tenant/namespace/0x00000000_0x40000000, or this scalable topic of Pulsar 5.0,"
+            " topic://tenant/namespace/topic.",
+            show_default=False,
+        ),
     ] = None,
     conf: Conf = DEFAULT_CONF,
     watch: Annotated[
@@ -49,13 +58,15 @@ def status(
         float | None,
         typer.Option(min=1.0, max=86_400.0, help="Seconds between two refreshes of --watch.", show_default="5"),
     ] = None,
-    as_json: Annotated[bool, json_option("answer.{status,status_bundle}")] = False,
+    as_json: Annotated[bool, json_option("answer.{status,status_bundle,status_topic}")] = False,
 ) -> None:
     """Print whether all is well, the processes, the last decision and its commands; or a bundle's owner and decision.
 
+    Of a scalable topic: which brokers serve its segments, and how uneven.
+
     Exit codes: 0 printed, also where it names problems, or brokers or an election that did not answer, and after
-    --watch; 1 the brokers have no such bundle, or the log did not answer, or, asked for a bundle, the brokers; 2 the
-    settings are invalid.
+    --watch; 1 the brokers have no such bundle or topic, or the log did not answer, or, asked for one, the brokers; 2
+    the settings are invalid.
     """
     if every is not None and not watch:
         raise typer.BadParameter("it sets the pace of --watch: add --watch", param_hint="--every")
@@ -68,6 +79,9 @@ def status(
         return
     if watch:
         raise typer.BadParameter("it shows the whole cluster: leave the bundle out", param_hint="--watch")
+    if "://" in bundle:
+        _show_topic(settings, topic_of(bundle, of="topic"), as_json=as_json)
+        return
     _show_bundle(settings, bundle_of(bundle, of="bundle"), as_json=as_json)
 
 
@@ -101,4 +115,15 @@ def _show_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:
     answer, rows = bundle_answer(bundle, live, decision), bundle_rows(bundle, live, decision)
     show(answer, lambda out: print_fields(out, rows, label=LABEL), as_json=as_json)
     if live is not None and live.missing:
+        raise typer.Exit(_NO_SUCH_BUNDLE)
+
+
+def _show_topic(settings: Settings, topic: TopicName, *, as_json: bool) -> None:
+    if settings.pulsar is None:
+        raise SettingsError(f"{topic}: only the brokers know its segments: name them in [pulsar] admin_urls")
+    with long_work("waiting for the brokers"):
+        require(settings, Part.BROKERS)
+        answer = topic_answer(live_topic(pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS), topic))
+    show(answer, lambda out: print_topic(out, answer), as_json=as_json)
+    if not answer.exists:
         raise typer.Exit(_NO_SUCH_BUNDLE)

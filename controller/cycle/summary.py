@@ -52,6 +52,7 @@ def summary_of(
     """
     columns, decision = ViewSummary(view), entry.decision
     outlook = decision.outlook or UsageOutlook()
+    brokers, ranges = columns.brokers(outlook.forecast), columns.ranges()
     return IntervalSummary(
         cluster=entry.cluster,
         interval=entry.interval,
@@ -67,9 +68,10 @@ def summary_of(
         guarding=_guarding(entry.memory, entry.controls, limits),
         judged=_judged(decision.verdicts, set(view.brokers.names) | set(view.missing)),
         outcomes=tuple(outcomes[-MOST_OUTCOMES:]),
-        brokers=columns.brokers(outlook.forecast),
-        ranges=columns.ranges(),
+        brokers=brokers,
+        ranges=ranges,
         bundles=columns.bundles(_named(entry)),
+        scalable=columns.scalable(ranges.namespaces),
     )
 
 

@@ -65,6 +65,11 @@ def parse_bundle(name: str) -> BundleName:
     )
 
 
+def is_bundle(text: str) -> bool:
+    """Whether *text* has the form of a bundle's name."""
+    return len(text) <= LONGEST_NAME and _BUNDLE.fullmatch(text) is not None
+
+
 def is_name(text: str) -> bool:
     """Whether *text* is a valid name (of a broker, a sweep, a namespace): not empty, printable, not too long."""
     return 0 < len(text) <= LONGEST_NAME and _NOT_IN_NAMES.search(text) is None

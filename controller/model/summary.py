@@ -25,6 +25,8 @@ MOST_VERDICTS: Final = 256
 MOST_IN_FLIGHT: Final = 512
 MOST_OUTCOMES: Final = 512
 MOST_CHANGES: Final = 256
+#: Scalable topics, those whose busiest broker has the most above its share.
+MOST_SCALABLE: Final = 128
 #: Topics of a bundle that are listed, the hottest.
 MOST_HOT_TOPICS: Final = 2
 #: Stands for a place on the ring where there is no further topic, or topics are not known one by one.
@@ -103,6 +105,48 @@ class SummarizedBundles:
     #: (n, MOST_HOT_TOPICS) msg/s and bytes/s of these, in + out.
     hot_rate: NDArray[np.float32]
     hot_throughput: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SummarizedTopics:
+    """Scalable topics of Pulsar 5.0, by namespace, and in it those with the most on one broker first."""
+
+    #: Code into ``namespaces`` of SummarizedRanges, and the place of topic://... on the hash ring.
+    namespace: Ints
+    place: Ints
+    #: Segments with load, brokers that serve any, and brokers that may.
+    segments: Ints
+    serving: Ints
+    may_serve: Ints
+    #: (n,) bytes/s, in + out: of the topic, and of its segments on the broker with most of it.
+    throughput: NDArray[np.float32]
+    peak: NDArray[np.float32]
+    #: Row of that broker in SummarizedBrokers; -1: it is not listed there.
+    busiest: Ints
+    #: A key hash that would divide a lopsided pair of segments evenly; -1: none is.
+    cut: Ints
+
+    @property
+    def unevenness(self) -> NDArray[np.float64]:
+        """(n,) the peak over the mean of all brokers that may serve the topic; 0 without traffic."""
+        mean = self.throughput.astype(np.float64) / np.maximum(self.may_serve, 1)
+        return np.divide(self.peak, mean, out=np.zeros(len(mean)), where=mean > 0)
+
+
+def no_topics() -> SummarizedTopics:
+    """None."""
+    none, rates = as_column([]), as_column([], np.float32)
+    return SummarizedTopics(
+        namespace=none,
+        place=none,
+        segments=none,
+        serving=none,
+        may_serve=none,
+        throughput=rates,
+        peak=rates,
+        busiest=none,
+        cut=none,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,6 +258,7 @@ class IntervalSummary:
     brokers: SummarizedBrokers
     ranges: SummarizedRanges
     bundles: SummarizedBundles
+    scalable: SummarizedTopics = field(default_factory=no_topics)
 
 
 def as_column(values: Any, kind: Any = np.int64) -> NDArray[Any]:

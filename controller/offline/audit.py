@@ -7,10 +7,12 @@ from typing import Final, TypeVar
 from pydantic_core import to_json
 
 from controller.adapters.recordings.record_log import Extents, RecordedTopic, RecordLog, StoredRecord
+from controller.aggregate.view import assemble
 from controller.audit.auditor import HOUR_MS, LOOKED_AT, MoveAuditor
 from controller.audit.moves import AuditedMove, MoveSums, StraightPlan
 from controller.audit.owner_changes import OwnerChange
 from controller.audit.seen_load import weights_of
+from controller.audit.topics import TopicAuditor, TopicSums
 from controller.cycle import with_read_memories
 from controller.model.decision import Decision
 from controller.model.errors import SettingsError, WireError
@@ -85,6 +87,8 @@ class MoveAudit:
     #: Records that could not be used: of metrics and results, and of the journal.
     refused: int = 0
     refused_entries: int = 0
+    #: Scalable topics in the span, those with the most traffic above their share first.
+    topics: list[TopicSums] = field(default_factory=list)
     #: Decisions whose memory is not in the log, so that what was on its way then is not known.
     without_memory: int = 0
 
@@ -100,12 +104,14 @@ def audit(source: ReplaySource, scope: AuditScope, tell: Callable[[float], None]
     run = _Run(MoveAudit(cluster=log.cluster, period_ms=log.period_ms), scope, auditor)
     decisions = _Decisions(log.records, log.cluster)
     load = LogReplay(log.records, source.settings, policy, log.begin)
-    until = scope.span.until
+    until, topics = scope.span.until, TopicAuditor(scope.namespace)
     for snapshot in load.snapshots(tell):
         for each in decisions.before(snapshot.interval):
             run.unseen(each)
         decided = decisions.of(snapshot.interval)
         run.count_interval(snapshot.interval)
+        if scope.span.has(snapshot.interval) and snapshot.detail_segment.any():
+            topics.take(assemble([snapshot], {}, {}))
         memory = None if decided is None else decided.memory
         memory = None if memory is None else with_read_memories(memory, policy)
         step = auditor.take([snapshot], None if decided is None else decided.decision, memory)
@@ -117,6 +123,7 @@ def audit(source: ReplaySource, scope: AuditScope, tell: Callable[[float], None]
         for each in decisions.rest():
             run.unseen(each)
     result = run.ended()
+    result.topics = topics.found()
     result.refused, result.refused_entries = load.refused, decisions.refused
     result.has_journal, result.without_memory = decisions.any, decisions.without_memory
     return result

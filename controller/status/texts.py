@@ -1,12 +1,50 @@
-"""A bundle as text and as JSON; `status` and `lookup` show it alike."""
+"""A bundle, or a scalable topic, as text and as JSON; `status` and `lookup` show a bundle alike."""
 
-from typing import Any
+from collections import Counter
+from typing import Any, Final
 
 from controller.status.bundle import LastDecision, LiveBundle
+from controller.status.topic import LiveTopic
 from controller.wire.answers.base import CommandAnswer, VerdictAnswer
-from controller.wire.answers.status import BundleAnswer
+from controller.wire.answers.status import BundleAnswer, SegmentAnswer, TopicAnswer, TopicBrokerAnswer
 from controller.wire.decision_texts import became, does, verdict_text
 from controller.wire.readable import amounts, counted, utc
+
+#: Segments, and brokers, of a topic that are listed.
+_LISTED: Final = 1_000
+
+
+def topic_answer(live: LiveTopic) -> TopicAnswer:
+    """A scalable topic for a program."""
+    busiest = sorted(live.segments, key=lambda each: -each.traffic)[:_LISTED]
+    segments, on_brokers = Counter(each.owner for each in live.segments), live.on_brokers
+    return TopicAnswer(
+        topic=live.topic,
+        exists=not live.missing,
+        segments=len(live.segments),
+        sealed=live.sealed,
+        unowned=segments[""],
+        unreadable=live.unreadable,
+        active_brokers=live.brokers,
+        may_serve=live.may_serve,
+        unevenness=live.unevenness,
+        brokers=[
+            TopicBrokerAnswer(broker=broker, segments=segments[broker], throughput=traffic)
+            for broker, traffic in list(on_brokers.items())[:_LISTED]
+        ],
+        busiest=[
+            SegmentAnswer(
+                number=each.number,
+                keys=f"{each.first:04x}-{each.last:04x}",
+                owner=each.owner,
+                msg_rate_in=each.load[0],
+                msg_rate_out=each.load[1],
+                msg_throughput_in=each.load[2],
+                msg_throughput_out=each.load[3],
+            )
+            for each in sorted(busiest)
+        ],
+    )
 
 
 def bundle_answer(bundle: str, live: LiveBundle | None, decision: LastDecision) -> BundleAnswer:

@@ -7,6 +7,7 @@ from typing import Final
 
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin
+from controller.model.names import is_bundle
 from controller.settings.trimtab_toml import Settings
 from controller.status.answer import status_answer
 from controller.status.cluster import cluster_status
@@ -35,7 +36,10 @@ def read_status(settings: Settings) -> Callable[[], StatusAnswer]:
 
 
 def topic_lister(settings: Settings) -> TopicLister | None:
-    """Lists the topics of bundles of the cluster in *settings*; None where these have no brokers to ask."""
+    """Lists the topics of bundles, and scalable topics of namespaces, of the cluster in *settings*.
+
+    None where these have no brokers to ask.
+    """
     if settings.pulsar is None:
         return None
 
@@ -43,7 +47,8 @@ def topic_lister(settings: Settings) -> TopicLister | None:
     def admin() -> PulsarAdmin:
         return pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS).reading_at_most(_LONGEST_LIST)
 
-    def topics(bundle: str) -> tuple[str, ...]:
-        return admin().within(2 * _ANSWER_SECONDS).topics(bundle)
+    def topics(place: str) -> tuple[str, ...]:
+        asked = admin().within(2 * _ANSWER_SECONDS)
+        return asked.topics(place) if is_bundle(place) else asked.scalable_topics(place)
 
     return topics

@@ -8,6 +8,7 @@ from typing import Final, Generic, TypeVar
 
 from controller.model.errors import TrimtabError
 from controller.model.names import is_name, parse_bundle
+from controller.status.topic import scalable_topic_of
 from controller.strategies.catalogue import PLACEMENTS, SHEDDERS
 from controller.web.access.viewer import RefusedError, Viewer, bad_request
 from controller.web.jobs import FOLDER, Job, JobOrder
@@ -88,6 +89,13 @@ def of_bundle(cluster: ShownCluster, bundle: str, now_ms: int) -> JobOrder:
     words = ("status", bundle_name(bundle), "--json", *conf_words(cluster))
     as_of = now_ms // _STATUS_MS * _STATUS_MS
     # Exit code 1: the brokers have no such bundle, and the answer says so.
+    return JobOrder(kind="status", cluster=cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=as_of)
+
+
+def of_topic(cluster: ShownCluster, topic: str, now_ms: int) -> JobOrder:
+    """Which brokers serve the segments of *topic*; ``tenant/namespace/topic`` is a scalable topic here."""
+    words = ("status", topic_name(topic if "://" in topic else f"topic://{topic}"), "--json", *conf_words(cluster))
+    as_of = now_ms // _STATUS_MS * _STATUS_MS
     return JobOrder(kind="status", cluster=cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=as_of)
 
 
@@ -222,6 +230,14 @@ def bundle_name(text: str) -> str:
     return _word(text)
 
 
+def topic_name(text: str) -> str:
+    """*text*, the name of a scalable topic or of one of its segments: the topic.  RefusedError 400."""
+    try:
+        return _word(str(scalable_topic_of(text)))
+    except TrimtabError as error:
+        raise bad_request(str(error)) from error
+
+
 def namespace_name(text: str) -> str:
     """*text*, the name of a namespace.  RefusedError 400."""
     if not (is_name(text) and text.count("/") in (1, 2)):
@@ -230,7 +246,9 @@ def namespace_name(text: str) -> str:
 
 
 def subject_name(text: str) -> str:
-    """*text*, the name of a bundle or of a broker.  RefusedError 400."""
+    """*text*, the name of a bundle, a broker or a scalable topic.  RefusedError 400."""
+    if "://" in text:
+        return topic_name(text)
     if "/" in text:
         return bundle_name(text)
     if not is_name(text):

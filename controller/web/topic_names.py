@@ -12,7 +12,7 @@ from controller.model.summary import NO_PLACE
 from controller.web.cached import Cached
 from controller.wire.base import printable
 
-#: Lists the topics of a bundle; TrimtabError where that is not possible.
+#: Lists the topics of a bundle, or the scalable topics of a namespace; TrimtabError where that is not possible.
 TopicLister: TypeAlias = Callable[[str], Iterable[str]]
 #: Place on the ring -> the topics there, sorted.
 NamesByPlace: TypeAlias = Mapping[int, tuple[str, ...]]
@@ -45,6 +45,8 @@ class TopicNames:
         wait: Callable[[threading.Event, float], object] = threading.Event.wait,
     ) -> NamesByPlace:
         """The names of the topics of *bundle* at *places*, after waiting up to *wait_seconds* by *wait*.
+
+        *bundle* may be a namespace: then the names are of its scalable topics.
 
         A place is left out where no topic there is known: it was deleted, the brokers do not answer, or they refuse.
         """

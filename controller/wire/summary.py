@@ -23,6 +23,7 @@ from controller.model.decision import Reason, Verdict
 from controller.model.errors import StateError, WireError
 from controller.model.load import Ints
 from controller.model.names import FULL_UPPER, LONGEST_NAME
+from controller.model.segment_code import KEY_HASHES
 from controller.model.summary import (
     MOST_BROKERS,
     MOST_BUNDLES,
@@ -31,6 +32,7 @@ from controller.model.summary import (
     MOST_IN_FLIGHT,
     MOST_OUTCOMES,
     MOST_RANGES,
+    MOST_SCALABLE,
     MOST_VERDICTS,
     NO_PLACE,
     BudgetInForce,
@@ -42,6 +44,7 @@ from controller.model.summary import (
     SummarizedBrokers,
     SummarizedBundles,
     SummarizedRanges,
+    SummarizedTopics,
 )
 from controller.wire.base import (
     AnyText,
@@ -196,7 +199,7 @@ class SummaryRecord(Envelope):
     details: str
     """A JSON object, likewise: budgets and the most important verdicts."""
     columns: str
-    """Columns of brokers, ranges of the keyspace and bundles, likewise."""
+    """Columns of brokers, ranges of the keyspace, bundles and scalable topics, likewise."""
 
 
 def encode_summary(summary: IntervalSummary) -> bytes:
@@ -355,14 +358,31 @@ _BUNDLE_COLUMNS: Final = {
     "hot_rate": ("<f4", MOST_HOT_TOPICS),
     "hot_throughput": ("<f4", MOST_HOT_TOPICS),
 }
+_TOPIC_COLUMNS: Final = {
+    "namespace": ("<i4", 1),
+    "place": ("<i8", 1),
+    "segments": ("<i8", 1),
+    "serving": ("<i8", 1),
+    "may_serve": ("<i8", 1),
+    "throughput": ("<f4", 1),
+    "peak": ("<f4", 1),
+    "busiest": ("<i2", 1),
+    "cut": ("<i4", 1),
+}
 #: Columns that earlier releases did not write, and what stands for them.
 _ADDED: Final = {
     ("broker", "forecast"): np.nan,
     ("bundle", "hot_place"): NO_PLACE,
     ("bundle", "hot_rate"): 0,
     ("bundle", "hot_throughput"): 0,
+    **{("topic", name): 0 for name in _TOPIC_COLUMNS},
 }
-_TABLES: Final = {"broker": _BROKER_COLUMNS, "range": _RANGE_COLUMNS, "bundle": _BUNDLE_COLUMNS}
+_TABLES: Final = {
+    "broker": _BROKER_COLUMNS,
+    "range": _RANGE_COLUMNS,
+    "bundle": _BUNDLE_COLUMNS,
+    "topic": _TOPIC_COLUMNS,
+}
 
 
 def _columns(summary: IntervalSummary) -> dict[str, NDArray[Any]]:
@@ -373,6 +393,7 @@ def _columns(summary: IntervalSummary) -> dict[str, NDArray[Any]]:
         "range": _of(ranges)
         | {"step": np.diff(lower, prepend=lower[:1] * 0), "length": ranges.upper.astype(np.uint32) - lower},
         "bundle": _of(summary.bundles),
+        "topic": _of(summary.scalable),
     }
     return {
         f"{table}.{name}": np.ascontiguousarray(tables[table][name], np.dtype(kind))
@@ -417,6 +438,7 @@ def _summary(record: SummaryRecord, body: SummaryBody, arrays: Mapping[str, NDAr
         "brokers": _brokers(body, arrays),
         "ranges": _ranges(body, arrays),
         "bundles": _bundles(body, arrays),
+        "scalable": _scalable(body, arrays),
     }
     return from_record(IntervalSummary, body, **head, **parts)
 
@@ -473,6 +495,18 @@ def _bundles(body: SummaryBody, arrays: Mapping[str, NDArray[Any]]) -> Summarize
     for name in ("hot_rate", "hot_throughput"):
         _require("bundles", bool((columns[name] >= 0).all() and np.isfinite(columns[name]).all()))
     return SummarizedBundles(names=body.bundles, **columns)
+
+
+def _scalable(body: SummaryBody, arrays: Mapping[str, NDArray[Any]]) -> SummarizedTopics:
+    what, columns = "scalable topics", _read_table("topic", arrays, None)
+    namespace = columns["namespace"]
+    _require(what, len(namespace) <= MOST_SCALABLE and bool((np.diff(namespace) >= 0).all()))
+    _require(what, _in(namespace, 0, len(body.namespaces)) and _in(columns["busiest"], -1, len(body.brokers)))
+    _require(what, _in(columns["place"], 0, FULL_UPPER + 1) and _in(columns["cut"], -1, KEY_HASHES))
+    _require(what, all(bool((columns[name] > 0).all()) for name in ("segments", "serving", "may_serve")))
+    for name in ("throughput", "peak"):
+        _require(what, bool((columns[name] >= 0).all() and np.isfinite(columns[name]).all()))
+    return SummarizedTopics(**columns)
 
 
 def _in(codes: Ints, first: int, end: int) -> bool:

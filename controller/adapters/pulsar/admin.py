@@ -18,6 +18,7 @@ from controller.adapters.pulsar.http import LargeAnswerError, NotListedError, Pu
 from controller.adapters.pulsar.settling import settle
 from controller.model.errors import WireError
 from controller.model.names import parse_bundle
+from controller.model.topic_name import TopicName
 from controller.settings.redaction import redacted
 from controller.wire.base import read_object
 
@@ -98,6 +99,14 @@ class PulsarAdmin(PulsarHttp):
         if len(errors) == len(_DOMAINS):
             raise errors[0]
         return tuple(sorted(topics))
+
+    def scalable_topic(self, topic: TopicName) -> dict[str, Any]:
+        """The statistics of the scalable *topic* (Pulsar 5.0) with its layout: segments, their owners and load."""
+        return self._object(f"/admin/v2/scalable/{topic.namespace}/{topic.local_name}/stats")
+
+    def scalable_topics(self, namespace: str) -> tuple[str, ...]:
+        """The full names of *namespace*'s scalable topics (Pulsar 5.0), sorted."""
+        return tuple(sorted(self._names(f"/admin/v2/scalable/{namespace}")))
 
     def policies(self, namespace: str) -> dict[str, Any]:
         """The policies of *namespace*."""

@@ -17,18 +17,19 @@ from controller.cli.journal import reason_of, show_decisions
 from controller.cli.remote.rest_server import RestServer, ServerAddress, TellProgress, quoted
 from controller.cli.remote.status_text import print_bundle, print_cluster
 from controller.cli.shared.answers import show
-from controller.cli.shared.arguments import bundle_of, now_ms, span_of, time_of
+from controller.cli.shared.arguments import bundle_of, now_ms, span_of, time_of, topic_of
 from controller.cli.shared.common_options import own_version
 from controller.cli.shared.output_file import require_writable, write_output
 from controller.cli.texts.audit import print_audit
 from controller.cli.texts.explanation import print_explanation
+from controller.cli.texts.scalable_topic import print_topic
 from controller.cli.texts.what_if import print_answer
 from controller.model.errors import TrimtabError
 from controller.web.rest.answers import DecisionsAnswer, HistoryAnswer, JournalPageAnswer
 from controller.wire.answers.audit import AuditAnswer
 from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
-from controller.wire.answers.status import BundleAnswer, StatusAnswer
+from controller.wire.answers.status import BundleAnswer, StatusAnswer, TopicAnswer
 from controller.wire.answers.what_if import WhatIfAnswer
 
 #: Exit code where the brokers have no such bundle.
@@ -54,6 +55,13 @@ def status(address: ServerAddress, *, bundle: str | None, as_json: bool) -> None
         with server_at(address) as (server, tell):
             cluster = server.get("/status", StatusAnswer, tell=tell)
         show(cluster, lambda out: print_cluster(out, cluster, now_ms()), as_json=as_json)
+        return
+    if "://" in bundle:
+        with server_at(address) as (server, tell):
+            topic = server.get(f"/topics/{quoted(str(topic_of(bundle, of='topic')))}", TopicAnswer, tell=tell)
+        show(topic, lambda out: print_topic(out, topic), as_json=as_json)
+        if not topic.exists:
+            raise typer.Exit(_NO_SUCH_BUNDLE)
         return
     path = f"/status/{quoted(bundle_of(bundle, of='bundle'))}"
     with server_at(address) as (server, tell):

@@ -9,6 +9,8 @@ import typer
 
 from controller.model.errors import TrimtabError
 from controller.model.names import parse_bundle
+from controller.model.topic_name import TopicName
+from controller.status.topic import scalable_topic_of
 
 _AGO: Final = re.compile(r"(\d{1,6})([smhd])")
 _UNIT_MS: Final = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -86,3 +88,11 @@ def _read(text: str, *, now_ms: int) -> int | None:
         return round(parsed.timestamp() * 1000)
     except (ValueError, OverflowError):
         return None
+
+
+def topic_of(text: str, *, of: str) -> TopicName:
+    """The scalable topic that *text* names; typer.BadParameter of the option *of* where it names none."""
+    try:
+        return scalable_topic_of(text)
+    except TrimtabError as error:
+        raise typer.BadParameter(str(error), param_hint=of) from error

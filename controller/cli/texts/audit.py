@@ -5,8 +5,10 @@ from typing import Final
 
 from rich.console import Console
 
+from controller.aggregate.scalable_topics import NO_CUT
 from controller.audit.moves import AuditedMove, AuditedSide, MoveSums
 from controller.audit.seen_load import BrokerFigures
+from controller.audit.topics import TopicSums
 from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.layout import Column, print_fields, print_line
 from controller.offline.audit import MAX_LISTED, MoveAudit
@@ -18,6 +20,7 @@ from controller.wire.answers.audit import (
     BrokerFiguresAnswer,
     CarriedLoadAnswer,
     OwnerChangeAnswer,
+    TopicAuditAnswer,
 )
 from controller.wire.readable import amounts, compact, counted, utc
 
@@ -40,7 +43,17 @@ def answer_of(audit: MoveAudit, *, is_known: bool) -> AuditAnswer:
         moves=[_move(each) for each in audit.moves],
         changed_by_others=audit.changed["others"],
         changed_as_broker_left=audit.changed["broker_left"],
+        topics=[_topic(each) for each in audit.topics],
         notes=list(_notes(audit, is_known=is_known)),
+    )
+
+
+def _topic(topic: TopicSums) -> TopicAuditAnswer:
+    return TopicAuditAnswer.from_object(
+        topic,
+        throughput=topic.throughput / topic.intervals,
+        unevenness=topic.unevenness / topic.intervals,
+        cut=topic.cut if topic.cut != NO_CUT else None,
     )
 
 
@@ -146,6 +159,9 @@ def print_audit(out: Console, answer: AuditAnswer, limit: int) -> None:
         print_answers(out, _MOVE, answer.moves, title=title, head=4, limit=limit)
     changed = answer.changed_by_others + answer.changed_as_broker_left
     print_answers(out, _CHANGE, answer.changes, title="Moved, but not by trimtab", head=2, limit=limit, total=changed)
+    if answer.topics:
+        title = "Scalable topics: bytes/s of the busiest broker over the mean of all that may serve them"
+        print_answers(out, _TOPIC, answer.topics, title=title, head=2, limit=limit)
     for note in answer.notes:
         print_line(out, f"note: {note}")
 
@@ -243,4 +259,8 @@ _CHANGE: Final = fields_of(
     OwnerChangeAnswer,
     *("interval", "bundle", "source", "destination"),
     Column(heading="why", cell=lambda change: _WHY.get(change.why, change.why)),
+)
+_TOPIC: Final = fields_of(
+    TopicAuditAnswer,
+    *("namespace", "place", "intervals", "segments", "changed", "throughput", "unevenness", "worst", "worst_at", "cut"),
 )

@@ -41,7 +41,7 @@ def print_explanation(out: Console, answer: ExplainAnswer, *, show_all: bool) ->
         print_answers(out, [*_BROKERS, because], answer.brokers, title=title, head=2, limit=limit, rest=_ALL)
     if answer.kind == "interval":
         _print_reasons(out, answer)
-    if answer.kind == "broker" or show_all:
+    if answer.kind in ("broker", "topic") or show_all:
         print_verdicts(out, answer.verdicts, limit=limit, rest=_ALL)
     if answer.flips is not None:
         _print_flips(out, answer.flips, answer.flips_unfinished or (), limit)

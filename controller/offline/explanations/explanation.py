@@ -29,6 +29,9 @@ from controller.offline.explanations.guardrail_answers import (
     refusals,
     yes,
 )
+from controller.offline.explanations.topic import ExplainedTopic, explained_topic
+from controller.strategies.common.auto_scale import AutoScale
+from controller.strategies.shedding.peak_shedder import PeakShedder
 from controller.wire.answers.base import CommandAnswer, PulsarVersionAnswer, VerdictAnswer
 from controller.wire.answers.explain import ExplainAnswer, ExplainedSource, GivenAnswer, SubjectKind
 from controller.wire.decision_texts import reason_text, verdict_text
@@ -79,6 +82,7 @@ def explain(explained: ExplainedDecision, subject: str, kind: SubjectKind) -> Ex
         commands=[CommandAnswer.of(command, result) for command, result in about.commands],
         answers=answers,
         where_to=about.where_to(),
+        topic=None if about.topic is None else about.topic.answer,
         brokers=None
         if about.placed is None or explained.examined is None
         else destinations(explained.examined.view, subject, explained.policy, about.placed),
@@ -105,8 +109,10 @@ class _About:
     def __init__(self, explained: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
         self._explained, self._subject, self._kind = explained, subject, kind
         self._all = explained.verdicts or ()
+        self.topic = self._found_topic() if kind == "topic" else None
+        self._subjects = frozenset({subject}) if self.topic is None else self.topic.bundles
         self.commands = [each for each in explained.commands if self._names(each[0])]
-        self.verdicts = [each for each in self._all if kind == "interval" or each.subject == subject]
+        self.verdicts = [each for each in self._all if kind == "interval" or each.subject in self._subjects]
         placed = explained.examined.placed(subject) if explained.examined is not None and kind == "bundle" else None
         self.placed: Placed | None = None if placed is None else placed[0]
         self.was_placed = placed is not None and placed[1]
@@ -114,8 +120,13 @@ class _About:
 
     def _names(self, command: Command) -> bool:
         """Whether *command* is about the subject."""
-        about = {"bundle": (command.bundle,), "broker": (command.source, command.destination)}
-        return self._kind == "interval" or self._subject in about[self._kind]
+        about = (command.source, command.destination) if self._kind == "broker" else (command.bundle,)
+        return self._kind == "interval" or not self._subjects.isdisjoint(about)
+
+    def _found_topic(self) -> ExplainedTopic | None:
+        examined, shedder = self._explained.examined, self._explained.policy.shedder
+        scale = shedder.auto_scale if isinstance(shedder, PeakShedder) else AutoScale()
+        return None if examined is None else explained_topic(examined.view, self._subject, scale)
 
     def answers(self) -> list[GivenAnswer]:
         """Of guardrails and strategies, in the order of their weight: the first "no" decides."""
@@ -140,6 +151,12 @@ class _About:
     def because(self, answers: Sequence[GivenAnswer]) -> str:
         """One sentence: the reasons of the commands, else the first "no"."""
         reasons = list(dict.fromkeys(verdict_text(command.why) for command, _ in self.commands))
+        if self._kind == "topic":
+            placed = "its segments are not known" if self.topic is None else self.topic.text
+            moved = (
+                f"{counted(len(self.commands), 'command')} about their bundles" if self.commands else "nothing moves"
+            )
+            return "; ".join([placed, moved, *reasons[:_MAX_NAMED]])
         if self._kind == "broker" and self.commands:
             gives = sum(command.source == self._subject for command, _ in self.commands)
             reasons.insert(0, f"gives {counted(gives, 'bundle')}, gets {len(self.commands) - gives}")

@@ -142,6 +142,7 @@ def namespace(page: PageRequest) -> Response:
         commands=command_lines(past.commands, _COMMANDS),
         bundles=[(BundleLabel.of(each), owner) for each, owner in past.bundles[:_BUNDLES]],
         bundles_left_out=max(0, len(past.bundles) - _BUNDLES),
+        scalable=bundle_view.scalable_topics(past.scalable, page.scalable_names(name, past.scalable)),
         since=since,
         until=until,
     )

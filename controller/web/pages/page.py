@@ -1,6 +1,6 @@
 """What a page is: a path, a name in the navigation, and a function that makes it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlencode
 
@@ -18,7 +18,7 @@ from controller.web.orders import explained, findings
 from controller.web.refused_writes import note_refused
 from controller.web.site import ShownCluster, Site, site_of
 from controller.web.store.queries import PageData
-from controller.web.store.values import HottestTopic
+from controller.web.store.values import HottestTopic, ScalableTopicState
 from controller.web.topic_names import NamesByPlace
 from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
@@ -72,6 +72,11 @@ class PageRequest:
         """The names of *topics* of *bundle*, as far as the brokers say them in time."""
         places = [each.place for each in topics]
         return self.cluster.topic_names.at(bundle, places, _NAMES_SECONDS, self.site.workers.wait)
+
+    def scalable_names(self, namespace: str, topics: Sequence[ScalableTopicState]) -> NamesByPlace:
+        """The names of scalable *topics* of *namespace*, as far as the brokers say them in time."""
+        places = [each.place for each in topics]
+        return self.cluster.topic_names.at(namespace, places, _NAMES_SECONDS, self.site.workers.wait)
 
     def job(self, *kinds: str) -> Job | None:
         """The job that the address names, one of *kinds*; None where it names none.  RefusedError 404."""

@@ -380,6 +380,31 @@ class OwnedBundleAnswer(JsonAnswer):
     owner: str
 
 
+class ScalableTopicAnswer(JsonAnswer):
+    """A scalable topic in the last interval."""
+
+    place: int
+    """Of topic://... on the hash ring."""
+    names: list[str]
+    """The scalable topics at this place, as the brokers say; empty where they do not."""
+    segments: int
+    """Those with load."""
+    serving: int
+    """Brokers that serve any."""
+    may_serve: int
+    """Brokers that may, by isolation policies and kinds of topics."""
+    throughput: float
+    """Bytes/s, in + out."""
+    peak: float
+    """The same on its busiest broker."""
+    busiest: str
+    """That broker; "": it is not listed."""
+    unevenness: float
+    """The peak over the mean of all that may serve it; 0 without traffic."""
+    cut: int | None
+    """A key hash that would divide a lopsided pair of segments evenly; null: none is."""
+
+
 class NamespacePastAnswer(JsonAnswer):
     """A namespace: the load of its busiest bundle over time, its bundles, what was done to them."""
 
@@ -388,15 +413,20 @@ class NamespacePastAnswer(JsonAnswer):
     load: SeriesAnswer
     bundles: list[OwnedBundleAnswer]
     commands: list[IssuedCommandAnswer]
+    scalable: list[ScalableTopicAnswer] = Field(default_factory=list)
+    """Its scalable topics of Pulsar 5.0, those with the most on one broker first."""
 
     @classmethod
-    def of(cls, past: NamespacePast) -> "NamespacePastAnswer":
-        """All of *past*."""
+    def of(cls, past: NamespacePast, names: NamesByPlace) -> "NamespacePastAnswer":
+        """All of *past*; *names*: of its scalable topics."""
         return cls.from_object(
             past,
             load=SeriesAnswer.of(past.load),
             bundles=[OwnedBundleAnswer(bundle=bundle, owner=owner) for bundle, owner in past.bundles],
             commands=[IssuedCommandAnswer.of(each) for each in past.commands],
+            scalable=[
+                ScalableTopicAnswer.from_object(each, names=list(names.get(each.place, ()))) for each in past.scalable
+            ],
         )
 
 

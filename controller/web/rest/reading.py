@@ -138,7 +138,9 @@ def namespace(api: ApiRequest[SpanQuery, None]) -> NamespacePastAnswer:
     past = checked(lambda: api.cluster.data.namespace(name, since, until))
     if not past.known:
         raise unknown(f"no namespace {name!r} was seen in this span")
-    return NamespacePastAnswer.of(past)
+    places = [each.place for each in past.scalable]
+    names = api.cluster.topic_names.at(name, places, _NAMES_SECONDS, api.site.workers.wait)
+    return NamespacePastAnswer.of(past, names)
 
 
 def decisions(api: ApiRequest[DecisionsQuery, None]) -> DecisionsAnswer:

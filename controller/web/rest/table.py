@@ -32,7 +32,7 @@ from controller.wire.answers.audit import AuditAnswer
 from controller.wire.answers.doctor import DoctorAnswer
 from controller.wire.answers.explain import ExplainAnswer
 from controller.wire.answers.proposals import ProposalDetailAnswer
-from controller.wire.answers.status import BundleAnswer, GuardrailsAnswer, StatusAnswer
+from controller.wire.answers.status import BundleAnswer, GuardrailsAnswer, StatusAnswer, TopicAnswer
 
 _OPERATOR: Final = ViewerRole.OPERATOR
 
@@ -51,6 +51,14 @@ ENDPOINTS: Final = (
         "What `trimtab status BUNDLE` says",
         working.bundle_status,
         BundleAnswer,
+        statuses=(202,),
+    ),
+    Endpoint(
+        "GET",
+        "/topics/{name:path}",
+        "What `trimtab status TOPIC` says: which brokers serve the segments of a scalable topic",
+        working.topic_status,
+        TopicAnswer,
         statuses=(202,),
     ),
     Endpoint("GET", "/brokers", "All brokers, the fullest first", reading.brokers, BrokersAnswer, reading.Paged),

@@ -97,6 +97,11 @@ def bundle_status(api: ApiRequest[Query, None]) -> Reply:
     return worked_out(api, orders.of_bundle(api.cluster, str(api.path["name"]), api.site.now_ms()))
 
 
+def topic_status(api: ApiRequest[Query, None]) -> Reply:
+    """Which brokers serve its segments now."""
+    return worked_out(api, orders.of_topic(api.cluster, str(api.path["name"]), api.site.now_ms()))
+
+
 def journal(api: ApiRequest[JournalQuery, None]) -> Reply:
     """Decisions with their commands, results and verdicts."""
     query = api.query

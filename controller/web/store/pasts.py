@@ -26,6 +26,7 @@ from controller.web.store.values import (
     NameMatch,
     NamespacePast,
     OwnedSpan,
+    ScalableTopicState,
 )
 
 _LOADS: Final = ("rate", "throughput")
@@ -104,6 +105,7 @@ class Pasts:
             bundles=() if latest is None else tuple(_owned(latest, namespace)),
             bundles_in_all=0 if latest is None else _count(latest, namespace),
             commands=commands,
+            scalable=() if latest is None else tuple(_scalable(latest, namespace)),
         )
 
     def hot_topics(self, bundle: str, since_ms: int, until_ms: int) -> HotMoment | None:
@@ -246,6 +248,27 @@ def _bundles_of(latest: Latest, broker: str) -> Iterator[str]:
     for row in rows[order][:_BUNDLES].tolist():
         space = summary.ranges.namespaces[int(summary.ranges.namespace[row])]
         yield KnownRange(space, int(summary.ranges.lower[row]), int(summary.ranges.upper[row])).name
+
+
+def _scalable(latest: Latest, namespace: str) -> Iterator[ScalableTopicState]:
+    """The scalable topics of *namespace* that the summary lists."""
+    topics, spaces, brokers = latest.summary.scalable, latest.summary.ranges.namespaces, latest.summary.brokers.names
+    if namespace not in spaces:
+        return
+    unevenness = topics.unevenness
+    for row in np.flatnonzero(topics.namespace == spaces.index(namespace)).tolist():
+        busiest, cut = int(topics.busiest[row]), int(topics.cut[row])
+        yield ScalableTopicState(
+            place=int(topics.place[row]),
+            segments=int(topics.segments[row]),
+            serving=int(topics.serving[row]),
+            may_serve=int(topics.may_serve[row]),
+            throughput=float(topics.throughput[row]),
+            peak=float(topics.peak[row]),
+            busiest=brokers[busiest] if busiest >= 0 else "",
+            unevenness=float(unevenness[row]),
+            cut=cut if cut >= 0 else None,
+        )
 
 
 def _figures(latest: Latest, bundle: str) -> dict[str, float]:

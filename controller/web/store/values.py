@@ -445,6 +445,27 @@ class BrokerPast:
     bundles: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalableTopicState:
+    """A scalable topic in the last interval."""
+
+    #: Of topic://... on the hash ring.
+    place: int
+    #: Segments with load; brokers that serve any, and brokers that may.
+    segments: int
+    serving: int
+    may_serve: int
+    #: Bytes/s, in + out: of the topic, and on its busiest broker.
+    throughput: float
+    peak: float
+    #: "": it is not listed.
+    busiest: str
+    #: The peak over the mean of all that may serve it; 0 without traffic.
+    unevenness: float
+    #: A key hash that would divide a lopsided pair of segments evenly; None: none is.
+    cut: int | None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class NamespacePast:
     """A namespace: the load of its busiest bundle over time, its bundles now, and what was done to them."""
@@ -458,6 +479,8 @@ class NamespacePast:
     #: How many bundles these are.
     bundles_in_all: int
     commands: tuple[IssuedCommand, ...]
+    #: Those with the most on one broker first.
+    scalable: tuple[ScalableTopicState, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

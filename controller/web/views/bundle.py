@@ -17,6 +17,7 @@ from controller.web.store.values import (
     LatestState,
     NamespacePast,
     OwnedSpan,
+    ScalableTopicState,
 )
 from controller.web.topic_names import NamesByPlace
 from controller.web.views.formats import (
@@ -38,6 +39,25 @@ from controller.wire.readable import amounts, counted
 _KEYS: Final = 1 << 32
 #: So many ranges are drawn.
 _RANGES: Final = 512
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalableTopicLine:
+    """A scalable topic."""
+
+    label: str
+    #: False: the label is a place on the hash ring.
+    has_name: bool
+    segments: str
+    #: Brokers that serve it, of those that may.
+    serving: str
+    throughput: str
+    #: "": it has no traffic.
+    unevenness: str
+    #: "": not listed.
+    busiest: str
+    #: Advice; "": none.
+    cut: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,6 +177,23 @@ def hot_topics(topics: Sequence[HottestTopic], names: NamesByPlace) -> tuple[Hot
             share=f"{percent(100 * each.share)} %",
             rate=f"{short(each.rate)} /s",
             throughput=amount(each.throughput),
+        )
+        for each in topics
+    )
+
+
+def scalable_topics(topics: Sequence[ScalableTopicState], names: NamesByPlace) -> tuple[ScalableTopicLine, ...]:
+    """*topics* of one namespace in words, by *names* where these have them."""
+    return tuple(
+        ScalableTopicLine(
+            label=" or ".join(names.get(each.place, ())) or f"topic at 0x{each.place:08x} on the hash ring",
+            has_name=bool(names.get(each.place)),
+            segments=f"{each.segments:,}",
+            serving=f"{each.serving:,} of {each.may_serve:,}",
+            throughput=amount(each.throughput),
+            unevenness=f"{each.unevenness:.3g}" if each.throughput else "",
+            busiest=each.busiest,
+            cut="" if each.cut is None else f"the middle left one half hot: a cut at 0x{each.cut:04x} would be even",
         )
         for each in topics
     )

@@ -151,6 +151,31 @@ class OwnerChangeAnswer(JsonAnswer):
     why: Literal["others", "broker_left"]
 
 
+class TopicAuditAnswer(JsonAnswer):
+    """A scalable topic of Pulsar 5.0, over the intervals of the span in which it had traffic."""
+
+    namespace: str
+    place: Annotated[int, Shown(heading="topic at", form=lambda place: f"0x{place:08x}")]
+    """Of topic://... on the hash ring: records say no more of a topic.  `trimtab lookup TOPIC` prints a topic's."""
+    intervals: int
+    segments: int
+    """With load, in the last of these intervals."""
+    fewest: int
+    most: int
+    changed: int
+    """Intervals in which it had more or fewer segments with load than in the one before."""
+    throughput: Annotated[Number, Shown(heading="bytes/s", form=compact)]
+    """In and out, on average."""
+    unevenness: Annotated[Number, Shown(heading="uneven", form=".3g")]
+    """Bytes/s of the busiest broker over the mean of all that may serve the topic, on average."""
+    worst: Annotated[Number, Shown(form=".3g")]
+    """The highest of these."""
+    worst_at: Moment
+    """T of its interval, epoch ms."""
+    cut: Annotated[int | None, Shown(heading="even cut", form=lambda cut: f"0x{cut:04x}")]
+    """A key hash that would divide a lopsided pair of its segments evenly, in the last interval; null: none is."""
+
+
 class AuditAnswer(JsonAnswer):
     """``trimtab audit --json``."""
 
@@ -179,6 +204,8 @@ class AuditAnswer(JsonAnswer):
     changed_as_broker_left: int
     changes: list[OwnerChangeAnswer]
     """The first 10,000 of both."""
+    topics: list[TopicAuditAnswer]
+    """Scalable topics, at most 10,000: those with the most traffic above their share on one broker first."""
     notes: list[str]
 
 

@@ -7,7 +7,7 @@ from controller.wire.answers.status import PauseAnswer
 from controller.wire.base import Number
 
 ReasonKind: TypeAlias = Literal["normal", "throttled", "configuration", "impossible", ""]
-SubjectKind: TypeAlias = Literal["bundle", "broker", "interval"]
+SubjectKind: TypeAlias = Literal["bundle", "broker", "topic", "interval"]
 #: Where the explained decision comes from.
 ExplainedSource: TypeAlias = Literal["journal", "recording", "load"]
 #: The status of a broker as the destination of a bundle: chosen, the source, possible, or excluded.
@@ -96,12 +96,35 @@ class FlipAnswer(JsonAnswer):
     """What would be done; "": nothing would be."""
 
 
+class ExplainedTopicAnswer(JsonAnswer):
+    """A scalable topic of Pulsar 5.0 in the load that was decided on."""
+
+    segments: int
+    """Those with load."""
+    bundles: int
+    """In so many bundles."""
+    serving: int
+    """Brokers that serve any."""
+    may_serve: int
+    """Brokers that may, by isolation policies and kinds of topics."""
+    throughput: Number
+    """Bytes/s, in + out."""
+    unevenness: Number
+    """Bytes/s of the busiest broker over the mean of all that may serve the topic; 0 without traffic."""
+    busiest: str
+    """That broker."""
+    changing: int
+    """Segments that brokers are about to split or merge by their thresholds, so that PeakShedder leaves them."""
+    cut: int | None
+    """A key hash that would divide a lopsided pair of segments evenly; null: none is."""
+
+
 class ExplainAnswer(JsonAnswer):
     """``trimtab explain --json``."""
 
     cluster: str
     subject: str
-    """A bundle, a broker, or "interval"."""
+    """A bundle, a broker, a scalable topic, or "interval"."""
     kind: SubjectKind
     interval: int
     """T of the decision, epoch ms."""
@@ -127,6 +150,8 @@ class ExplainAnswer(JsonAnswer):
     reproduced: bool | None
     """Whether recomputing the decision gave the same result; null: it was not recomputed."""
     notes: list[str]
+    topic: ExplainedTopicAnswer | None = None
+    """Of a scalable topic; not given of other subjects."""
     flips: list[FlipAnswer] | None = None
     """With --flip: single changes that would flip whether anything is done, the smallest first; null: not asked for, or
     the load of this interval is not known."""

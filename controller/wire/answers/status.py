@@ -1,11 +1,12 @@
 """The answers of ``trimtab status``, ``lookup``, ``pause``, ``resume``, ``mode`` and ``stop-all``."""
 
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Self
 
 from pydantic import ConfigDict, Field
 
 from controller.model.proposed import ProposedDecision
-from controller.wire.answers.base import CommandAnswer, JsonAnswer, PulsarVersionAnswer, VerdictAnswer
+from controller.wire.answers.base import CommandAnswer, JsonAnswer, PulsarVersionAnswer, Shown, VerdictAnswer
+from controller.wire.base import Number
 
 
 class LeaderAnswer(JsonAnswer):
@@ -303,6 +304,53 @@ class BundleAnswer(JsonAnswer):
     """About the bundle, its owner, and the cluster."""
 
 
+class SegmentAnswer(JsonAnswer):
+    """An active segment of a scalable topic."""
+
+    number: Annotated[int, Shown(heading="segment")]
+    keys: str
+    """The first and the last hash of its keys, in hexadecimal."""
+    owner: str
+    """"": no broker says that it serves it."""
+    msg_rate_in: Annotated[Number, Shown(heading="msg/s in", form=".4g")]
+    msg_rate_out: Annotated[Number, Shown(heading="msg/s out", form=".4g")]
+    msg_throughput_in: Annotated[Number, Shown(heading="bytes/s in", form=".4g")]
+    msg_throughput_out: Annotated[Number, Shown(heading="bytes/s out", form=".4g")]
+
+
+class TopicBrokerAnswer(JsonAnswer):
+    """A broker that serves segments of a scalable topic."""
+
+    broker: str
+    segments: int
+    throughput: Annotated[Number, Shown(heading="bytes/s", form=".4g")]
+    """Bytes/s of these segments, in and out."""
+
+
+class TopicAnswer(JsonAnswer):
+    """``trimtab status TOPIC --json``: a scalable topic of Pulsar 5.0 as the brokers have it now."""
+
+    topic: str
+    exists: bool
+    segments: int
+    """How many are active."""
+    sealed: int
+    """Segments that were split or merged and take no more messages."""
+    unowned: int
+    """Active segments that no broker says it serves."""
+    unreadable: int
+    """Active segments whose entry cannot be read."""
+    active_brokers: int
+    may_serve: int
+    """How many of them may serve the topic, by isolation policies."""
+    unevenness: Number | None
+    """Bytes/s of the broker with most of the topic, over the mean of all that may serve it; null without traffic."""
+    brokers: list[TopicBrokerAnswer]
+    """Those with the most traffic of it, at most 1,000."""
+    busiest: list[SegmentAnswer]
+    """The segments with the most traffic, at most 1,000, in the order of their keys."""
+
+
 class LookupAnswer(JsonAnswer):
     """``trimtab lookup --json``; load and what follows it are given with --live alone."""
 
@@ -377,4 +425,5 @@ ANSWERS: Final[dict[str, type[JsonAnswer]]] = {
     "answer.lookup": LookupAnswer,
     "answer.status": StatusAnswer,
     "answer.status_bundle": BundleAnswer,
+    "answer.status_topic": TopicAnswer,
 }

@@ -326,3 +326,71 @@ def test_verdicts_of_another_cluster_are_refused(conf: Path) -> None:
 def test_a_pace_without_watching_is_refused() -> None:
     result = CliRunner().invoke(cli.app, ["status", "--every", "3"])
     assert (result.exit_code, "--watch" in result.output) == (2, True)
+
+
+STATS = "/admin/v2/scalable/tenant/ns/orders/stats"
+
+
+def layout(*segments: tuple[str, str | None, float], sealed: int = 0) -> dict[str, Any]:
+    """The statistics of a scalable topic: name, owner and bytes/s in of each segment."""
+    listed = {
+        str(number): {
+            "name": f"segment://tenant/ns/orders/{name}",
+            "state": "ACTIVE",
+            "load": {"msgRateIn": rate / 100, "byteRateIn": rate, "msgRateOut": 0.0, "byteRateOut": 0.0},
+            "ownerBroker": owner,
+        }
+        for number, (name, owner, rate) in enumerate(segments)
+    }
+    gone = {f"s{number}": {"name": "x", "state": "SEALED"} for number in range(sealed)}
+    return {"layout": {"segments": listed | gone}}
+
+
+def test_a_scalable_topic_has_the_brokers_of_its_segments_and_how_uneven_they_are(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    one, other = (each.name for each in servers)
+    path = live(tmp_path, servers)
+    servers[0].answers[STATS] = (
+        200,
+        layout(("0000-7fff-0", one, 300.0), ("8000-bfff-1", one, 400.0), ("c000-ffff-2", other, 100.0), sealed=3),
+    )
+    servers[0].answers[f"/admin/v2/clusters/{CLUSTER}/namespaceIsolationPolicies"] = (200, {})
+    fields = found(status, "segment://tenant/ns/orders/0000-7fff-0", "--conf", path)
+    assert (fields["topic"], fields["segments"], fields["sealed"]) == ("topic://tenant/ns/orders", 3, 3)
+    assert fields["unevenness"] == pytest.approx(700 / 400)
+    assert [(each["broker"], each["segments"], each["throughput"]) for each in fields["brokers"]] == [
+        (one, 2, 700),
+        (other, 1, 100),
+    ]
+    assert [each["keys"] for each in fields["busiest"]] == ["0000-7fff", "8000-bfff", "c000-ffff"]
+    text = run(status, "topic://tenant/ns/orders", "--conf", path).stdout
+    assert "served by  2 brokers of 2 that may" in text
+    assert "1.75" in text
+
+
+def test_what_a_broker_says_of_a_topic_is_hostile_until_it_is_checked(
+    servers: list[AdminServer], tmp_path: Path
+) -> None:
+    path = live(tmp_path, servers)
+    told = layout(*((f"{n % 0xFFFF:04x}-{n % 0xFFFF:04x}-{n}", servers[0].name, 1.0) for n in range(5000)))
+    entries = told["layout"]["segments"]
+    entries["0"]["name"] = "segment://other/ns/orders/0000-0000-0"
+    entries["1"] |= {"ownerBroker": "\x1b[31mred", "load": "none"}
+    entries["2"]["load"] = {"byteRateIn": -1, "byteRateOut": "1", "msgRateIn": 1e300, "msgRateOut": None}
+    entries["3"] = "nothing"
+    servers[0].answers[STATS] = (200, told)
+    servers[0].answers[f"/admin/v2/clusters/{CLUSTER}/namespaceIsolationPolicies"] = (200, {})
+    fields = found(status, "topic://tenant/ns/orders", "--conf", path)
+    assert (fields["segments"], fields["unreadable"]) == (4998, 1)
+    assert len(fields["busiest"]) == 1000
+    assert "\x1b" not in run(status, "topic://tenant/ns/orders", "--conf", path).stdout
+
+
+def test_a_topic_that_is_not_scalable_or_not_there_is_said_so(servers: list[AdminServer], tmp_path: Path) -> None:
+    path = live(tmp_path, servers)
+    servers[0].answers[STATS] = (404, {"reason": "Scalable topic not found"})
+    missing = run(status, "topic://tenant/ns/orders", "--conf", path, exit_code=1)
+    assert "no such scalable topic" in missing.stdout
+    ordinary = run(status, TOPIC, "--conf", path, exit_code=2)
+    assert "is not a scalable topic" in " ".join(ordinary.output.replace("│", " ").split())
