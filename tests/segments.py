@@ -10,7 +10,7 @@ from controller.model.load import RATE_IN, THROUGHPUT_IN, ClusterView, TopicDeta
 from controller.model.names import topic_hash
 from controller.model.segment_code import segment_code
 from controller.model.topic_kinds import PERSISTENT, SEGMENTS
-from tests.cluster import MB, broker, bundle, view
+from tests.cluster import MB, Broker, bundle, view
 
 
 def segment(topic: str, first: int, last: int, number: int = 0, namespace: str = "tenant/ns") -> str:
@@ -22,14 +22,10 @@ def segmented(brokers: Mapping[str, Mapping[str, float]], *, usage: float = 0.5)
     """Brokers at *usage* with segments, each in a bundle of its own, and their MB/s in; messages have 1 MB."""
     segments = [(name, topic, rate) for name, of in brokers.items() for topic, rate in of.items()]
     bundles = [f"tenant/ns/0x{row:08x}_0x{row + 1:08x}" for row in range(len(segments))]
-    there = [
-        broker(
-            name,
-            usage=usage,
-            **{b: bundle(r) for b, (owner, _, r) in zip(bundles, segments, strict=True) if owner == name},
-        )
-        for name in brokers
-    ]
+    there = []
+    for name in brokers:
+        own = {b: bundle(rate) for b, (owner, _, rate) in zip(bundles, segments, strict=True) if owner == name}
+        there.append(Broker(name, cpu=usage, bundles=own))
     made = view(*there)
     return replace(made, bundles=replace(made.bundles, **of_segments([(topic, rate) for _, topic, rate in segments])))
 

@@ -18,6 +18,8 @@ FIGURES: Final = {
     "balance sd": "the standard deviation of the brokers' usage, in percentage points, in the worst interval",
     "highest usage": "the usage of the busiest broker, in percent, in the worst interval",
     "lowest usage": "the usage of the idlest broker, in percent, in the worst interval",
+    "topic max/mean": "bytes/s of the broker with most of a scalable topic over the mean of all brokers, of the worst"
+    " topic, in the worst interval",
     "time over limit": "the share of brokers and intervals above the limit, in percent",
     "moves": "unloads that were carried out, also those whose bundle came back to its own broker",
     "splits": "bundles that were split",

@@ -10,6 +10,7 @@ from typing import Annotated, Final, Literal, NewType, Self, TypeAlias
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
+from controller.model.segment_code import KEY_HASHES
 from controller.settings.expectation import parse_expectation
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.section import Section, Text
@@ -78,6 +79,9 @@ class ModelledNamespace(Section):
     """Topics, or partitions."""
     partitions: NonNegativeInt = 0
     """This many topics each are the partitions of one topic; 0: topics without partitions."""
+    segments: NonNegativeInt = 0
+    """The namespace is one scalable topic of Pulsar 5.0, of so many segments at the start, and its ``topics`` are equal
+    parts of the topic's keys; both are powers of two.  0: it has ordinary topics."""
     share: Factor = 1.0
     """Its share of the cluster's messages, compared with the others."""
     zipf: Annotated[float, Field(ge=0, le=5, allow_inf_nan=False)] = 1.0
@@ -90,6 +94,16 @@ class ModelledNamespace(Section):
     """Of each topic."""
     primary: Annotated[tuple[Annotated[int, Field(ge=1, le=MOST_BROKERS)], ...], Field(strict=False)] = ()
     """Numbers of the brokers that an isolation policy gives to it, and to it alone; by default there is no policy."""
+
+    @model_validator(mode="after")
+    def _divides_the_keys(self) -> Self:
+        if self.segments:
+            if self.partitions:
+                raise ValueError("segments and partitions exclude each other: a scalable topic has no partitions")
+            for key, number, most in (("topics", self.topics, KEY_HASHES), ("segments", self.segments, self.topics)):
+                if number.bit_count() != 1 or number > most:
+                    raise ValueError(f"{key} = {number}: with segments, allowed is a power of two up to {most}")
+        return self
 
 
 class LoadSettings(Section):

@@ -5,7 +5,7 @@ use the same code for averages.  tests/unit/simulator/test_world.py compares the
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -17,13 +17,13 @@ from controller.model.decision import Command
 from controller.model.load import RATE_IN, RATE_OUT, RESOURCES, UNOWNED, Bools, Floats, Ints
 from controller.model.names import parse_bundle
 from controller.model.records import BrokerState, CommandResult, NamespaceState
-from controller.model.topic_kinds import PERSISTENT
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import ModelledNamespace, TurnNumber
 from controller.simulator.carrying_out import SimulatedMove, UnderWay, downtimes, fate_of
 from controller.simulator.demand import Demand
 from controller.simulator.hardware import Hardware
 from controller.simulator.modelled_bundles import ModelledBundles
+from controller.strategies.common.auto_scale import AutoScale
 from controller.strategies.protocols import TopicBundleAssignment
 
 #: T of the first interval, epoch ms: midnight, as scenarios begin at an hour of their own.
@@ -39,6 +39,8 @@ class BrokerRules:
     evenly: bool
     #: loadBalancerBrokerOverloadedThresholdPercentage, as a fraction.
     overloaded: float
+    #: When they split and merge segments of scalable topics.
+    scale: AutoScale = field(default_factory=AutoScale)
 
 
 class World:
@@ -62,7 +64,7 @@ class World:
         self.brokers = [f"broker-{number:0{digits}d}:8080" for number in range(1, scenario.broker_count + 1)]
         self._allowed = self._allowed_brokers()
         weights = np.where(self._allowed, at_start, 0.0)
-        self.bundles = ModelledBundles(scenario.namespaces, self._demand, weights, rules.assignment)
+        self.bundles = ModelledBundles(scenario.namespaces, self._demand, weights, rules.assignment, rules.scale)
         self._hardware = Hardware(scenario, self._demand.mean_load().sum(axis=0), for_hardware)
         self._states = self._broker_states() if true_limits else States[BrokerState].of(())
         self._namespaces = self._namespace_states()
@@ -89,6 +91,7 @@ class World:
         """
         self.active = (self._joins_at <= turn) & ~self._down[turn]
         self.bundles.carry(self._demand.load(turn))
+        self.bundles.scale(self.interval_ms(turn))
         cold = np.zeros(len(self.brokers))
         results = self._carry_out(turn, cold)
         self._look_up(turn)
@@ -103,6 +106,10 @@ class World:
         )
         snapshot = self._snapshot(turn, numbers, self.active & ~reported.missing, results)
         return snapshot, np.where(self.active, usage.max(axis=1), np.nan)
+
+    def topic_unevenness(self) -> float:
+        """How uneven the worst scalable topic is on the brokers that are there now; NaN where none has traffic."""
+        return self.bundles.unevenness(int(self.active.sum()))
 
     def execute(self, turn: TurnNumber, commands: Sequence[Command]) -> None:
         """Begin *commands*, the decision of *turn*."""
@@ -265,7 +272,7 @@ class World:
             names=names if len(rows) == len(names) else [names[row] for row in rows.tolist()],
             owner=place[bundles.owner[rows]],
             load=bundles.load[rows],
-            kinds=np.full(len(rows), PERSISTENT, np.uint8),
+            kinds=bundles.kinds[rows],
             short_samples=known.short_samples[rows],
             short_term=known.short_term[rows],
             long_samples=known.long_samples[rows],

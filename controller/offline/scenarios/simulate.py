@@ -4,7 +4,7 @@ No clock, no files, no processes: the same scenario, settings and seed give the 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from controller.model.journal import DecidedInterval, JournalEntry, JournalHead
 from controller.model.leadership import Agreement, no_preparation
 from controller.model.load import Floats
 from controller.model.pulsar_version import known_version
+from controller.settings.broker_conf import build
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.pairs import with_requested
 from controller.settings.policy import policy_of, read_assignment
@@ -25,6 +26,7 @@ from controller.settings.scenario_parts import TurnNumber, as_broker_conf
 from controller.settings.trimtab_toml import DecisionSettings, IntervalSettings
 from controller.simulator.carrying_out import SimulatedMove
 from controller.simulator.world import BrokerRules, World
+from controller.strategies.common.auto_scale import AutoScale
 from controller.strategies.filters.fewest_bundles import FewestBundles
 from controller.strategies.filters.modular_select_broker import ModularSelectBroker
 
@@ -45,6 +47,8 @@ class SimulatedRun:
     #: Interval and bundle of each split, and of each command that failed or whose result is not known.
     splits: tuple[tuple[int, str], ...]
     failures: tuple[tuple[int, str], ...]
+    #: (intervals,) how uneven the worst scalable topic was; NaN without one, and of recordings.
+    topics: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,12 @@ def variant_of(scenario: Scenario, *, cured: bool = False, strategy: dict[str, s
     policy = replace(policy, limits=limits)
     evenly = any(isinstance(each, FewestBundles) and each.enabled for each in policy.filters)
     selection = policy.selection if isinstance(policy.selection, ModularSelectBroker) else ModularSelectBroker()
-    rules = BrokerRules(assignment=read_assignment(conf), evenly=evenly, overloaded=selection.overloaded_percent / 100)
+    rules = BrokerRules(
+        assignment=read_assignment(conf),
+        evenly=evenly,
+        overloaded=selection.overloaded_percent / 100,
+        scale=build(AutoScale, conf),
+    )
     return Variant(policy=policy, rules=rules, true_limits=cure is not None and cure.true_limits)
 
 
@@ -109,9 +118,10 @@ def simulate(
     def take(one: DecidedInterval) -> None:
         decided.append(one.entry.decision)
 
-    usage = np.empty((scenario.intervals, len(world.brokers)))
+    usage, topics = np.empty((scenario.intervals, len(world.brokers))), np.empty(scenario.intervals)
     for turn in map(TurnNumber, range(scenario.intervals)):
         snapshot, usage[turn] = world.live(turn)
+        topics[turn] = world.topic_unevenness()
         engine.decide([snapshot], take)
         decision = decided.pop()
         tell(decision)
@@ -124,6 +134,7 @@ def simulate(
         moves=tuple(world.moves),
         splits=tuple(world.splits),
         failures=tuple(world.failures),
+        topics=topics,
     )
 
 

@@ -31,6 +31,24 @@ class AutoScale:
     min_segments: int = option(
         "scalableTopicMinSegments", default=1, meaning="a topic with so few active segments is merged no more"
     )
+    split_cooldown_seconds: int = option(
+        "scalableTopicSplitCooldownSeconds",
+        default=60,
+        unit="s",
+        meaning="between two splits of a topic; for `trimtab simulate` alone",
+    )
+    merge_cooldown_seconds: int = option(
+        "scalableTopicMergeCooldownSeconds",
+        default=300,
+        unit="s",
+        meaning="between two merges of a topic; for `trimtab simulate` alone",
+    )
+    merge_window_seconds: int = option(
+        "scalableTopicMergeWindowSeconds",
+        default=300,
+        unit="s",
+        meaning="so long segments are idle before they are merged; for `trimtab simulate` alone",
+    )
     split_msg_rate_in: float = option(
         "scalableTopicSplitMsgRateInThreshold", default=10_000.0, unit="msg/s in", meaning=_SPLIT
     )
@@ -78,7 +96,7 @@ class AutoScale:
 
     def is_cold(self, load: Floats) -> Bools:
         """(n,) whether each *load* (n, 4) is below all thresholds to merge."""
-        cold: Bools = (load < self.merge_thresholds).all(axis=1)
+        cold: Bools = np.all(load < self.merge_thresholds, axis=1)
         return cold
 
     def changing(self, topics: ScalableTopics) -> Bools:

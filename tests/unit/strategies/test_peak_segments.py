@@ -13,7 +13,7 @@ from tests.segments import segment, segmented
 
 MINUTE_MS = 60_000
 #: A topic counts where its busiest broker has 10 % of a broker's mean traffic above an even spread.
-APART = {"segment_percent": 10.0}
+APART: dict[str, Any] = {"segment_percent": 10.0}
 
 
 def quarters(*loads: float, topic: str = "orders", start: int = 0) -> dict[str, float]:
@@ -92,7 +92,12 @@ def test_the_pair_that_brokers_merge_next_is_not_moved_and_the_others_are() -> N
     more = {segment(name, 0, 0xFFFF): 2.0 for name in "abcd"}
     view = segmented({"a:8080": quarters(2, 2.5, 3, 0.5), "b:8080": others, "c:8080": more})
     merged = set(view.bundles.names[2:4])
-    cold = {"merge_msg_rate_in": 3.5, "merge_bytes_in": 1e12, "merge_msg_rate_out": 1.0, "merge_bytes_out": 1.0}
+    cold: dict[str, Any] = {
+        "merge_msg_rate_in": 3.5,
+        "merge_bytes_in": 1e12,
+        "merge_msg_rate_out": 1.0,
+        "merge_bytes_out": 1.0,
+    }
     moved = unloads(view, auto_scale=AutoScale(**cold), **APART)
     assert moved
     assert not merged & {each.bundle for each in moved}
