@@ -105,21 +105,21 @@ class ScalableTopics:
         """
         cuts = np.full(len(self), NO_CUT)
         topic, traffic, width = self.topic, self.traffic, self.last - self.first + 1
-        left = np.flatnonzero(
+        pair = np.flatnonzero(
             (topic[:-1] == topic[1:]) & (self.last[:-1] + 1 == self.first[1:]) & (width[:-1] == width[1:])
         )
-        both = traffic[left] + traffic[left + 1]
-        more = np.maximum(traffic[left], traffic[left + 1])
+        both = traffic[pair] + traffic[pair + 1]
+        more = np.maximum(traffic[pair], traffic[pair + 1])
         lopsided = (both > 0) & (more >= _LOPSIDED * both)
-        left, both, more = left[lopsided], both[lopsided], more[lopsided]
-        hot = np.where(traffic[left] >= traffic[left + 1], left, left + 1)
+        pair, both, more = pair[lopsided], both[lopsided], more[lopsided]
+        hot = np.where(traffic[pair] >= traffic[pair + 1], pair, pair + 1)
         # In front of the hot half lies either nothing of the pair, or the cold half.
-        before = np.where(hot == left, 0.0, both - more)
+        before = np.where(hot == pair, 0.0, both - more)
         key = self.first[hot] + np.floor((both / 2 - before) / more * width[hot]).astype(np.int64)
         busiest = np.argsort(both, kind="stable")
         inside = (key > self.first[hot]) & (key <= self.last[hot])
         busiest = busiest[inside[busiest]]
-        cuts[topic[left[busiest]]] = key[busiest]
+        cuts[topic[pair[busiest]]] = key[busiest]
         return cuts
 
 

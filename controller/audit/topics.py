@@ -29,8 +29,8 @@ class TopicSums:
     worst_at: int = 0
     #: Segments with load: in the last interval, the fewest and the most; and in how many intervals other than before.
     segments: int = 0
-    fewest: int = 0
-    most: int = 0
+    min_segments: int = 0
+    max_segments: int = 0
     changed: int = 0
     #: The last key hash that would have divided a lopsided pair of segments evenly; NO_CUT: none.
     cut: int = NO_CUT
@@ -40,8 +40,8 @@ class TopicSums:
         if uneven > self.worst:
             self.worst, self.worst_at = uneven, at
         self.changed += self.intervals > 0 and segments != self.segments
-        self.fewest = min(self.fewest or segments, segments)
-        self.most = max(self.most, segments)
+        self.min_segments = min(self.min_segments or segments, segments)
+        self.max_segments = max(self.max_segments, segments)
         self.intervals, self.segments, self.cut = self.intervals + 1, segments, cut
         self.throughput, self.unevenness = self.throughput + throughput, self.unevenness + uneven
 

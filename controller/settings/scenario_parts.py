@@ -80,7 +80,7 @@ class ModelledNamespace(Section):
     partitions: NonNegativeInt = 0
     """This many topics each are the partitions of one topic; 0: topics without partitions."""
     segments: NonNegativeInt = 0
-    """The namespace is one scalable topic of Pulsar 5.0, of so many segments at the start, and its ``topics`` are equal
+    """The namespace is one scalable topic of Pulsar 5.0, of so many segments at the start, and its topics are equal
     parts of the topic's keys; both are powers of two.  0: it has ordinary topics."""
     share: Factor = 1.0
     """Its share of the cluster's messages, compared with the others."""
@@ -100,9 +100,9 @@ class ModelledNamespace(Section):
         if self.segments:
             if self.partitions:
                 raise ValueError("segments and partitions exclude each other: a scalable topic has no partitions")
-            for key, number, most in (("topics", self.topics, KEY_HASHES), ("segments", self.segments, self.topics)):
-                if number.bit_count() != 1 or number > most:
-                    raise ValueError(f"{key} = {number}: with segments, allowed is a power of two up to {most}")
+            for key, number, limit in (("topics", self.topics, KEY_HASHES), ("segments", self.segments, self.topics)):
+                if number.bit_count() != 1 or number > limit:
+                    raise ValueError(f"{key} = {number}: with segments, allowed is a power of two up to {limit}")
         return self
 
 

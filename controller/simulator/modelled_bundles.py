@@ -119,8 +119,8 @@ class ModelledBundles:
         near = limits.near_split(self.topics[rows], sessions, self.known.long_term[rows])
         topics = self._by_bundle[ragged(self.topics, rows)]
         row = np.repeat(np.arange(len(rows)), self.topics[rows])
-        kept = near[row] | ((self._segment[topics] != NO_SEGMENT) & self._unit_load[topics].any(axis=1))
-        topics, sizes = topics[kept], np.bincount(row[kept], minlength=len(rows))
+        retained = near[row] | ((self._segment[topics] != NO_SEGMENT) & self._unit_load[topics].any(axis=1))
+        topics, sizes = topics[retained], np.bincount(row[retained], minlength=len(rows))
         return TopicDetail.of(sizes, self._position[topics], self._unit_load[topics], self._segment[topics])
 
     def split(self, bundle: str, cuts: Sequence[int]) -> list[int]:

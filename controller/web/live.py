@@ -48,7 +48,7 @@ def topic_lister(settings: Settings) -> TopicLister | None:
         return pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS).reading_at_most(_LONGEST_LIST)
 
     def topics(place: str) -> tuple[str, ...]:
-        asked = admin().within(2 * _ANSWER_SECONDS)
-        return asked.topics(place) if is_bundle(place) else asked.scalable_topics(place)
+        broker = admin().within(2 * _ANSWER_SECONDS)
+        return broker.topics(place) if is_bundle(place) else broker.scalable_topics(place)
 
     return topics

@@ -24,7 +24,7 @@ from controller.model.segment_code import segment_code
 from controller.model.topic_kinds import UNLISTED, KindFlags
 from controller.wire.base import MAX_COUNT, MAX_QUANTITY, MAX_RATE
 from controller.wire.split_json import SplitJson, floats, joined, split
-from controller.wire.sweep_load import in_stats, kept_topics, near_split, sums
+from controller.wire.sweep_load import detailed_topics, in_stats, near_split, sums
 from controller.wire.sweep_shape import HEADER_FLOATS, HEADER_INTS, SweepShape, shape_of
 
 #: Columns of rows that are arrays.
@@ -131,7 +131,7 @@ class JsonSweeps:
         n, of = len(batch.sweeps), batch.sweep_of_bundle
         at, none = np.concatenate([np.arange(n), of]), np.zeros(n, np.int64)
         near = batch.near(self._detail)
-        topics = batch.kept(near)
+        topics = batch.detail(near)
         header = batch.header
         place = np.array([each.text[:3] for each in batch.sweeps], np.int64).reshape(-1, 3)
         names = list(chain([""], *(each.shape.bundles for each in batch.sweeps)))
@@ -230,18 +230,19 @@ class _Batch:
         """(bundles,) those whose topics are kept one by one, by their totals."""
         return near_split(self._all_totals, limits)
 
-    def kept(self, near: Bools) -> TopicDetail:
+    def detail(self, near: Bools) -> TopicDetail:
         """The topics of bundles that are *near*, and the segments of the others."""
-        starts = np.cumsum([0, *(len(each.shape.topics) for each in self.sweeps)])
-
-        def name(row: int) -> str:
-            at = int(np.searchsorted(starts, row, side="right")) - 1
-            return self.sweeps[at].shape.topics[row - int(starts[at])]
-
-        rows = kept_topics(near, self._kinds, self._bundle_of_topic, name)
-        place = np.array([_place(name(row)) for row in rows.tolist()], np.int64).reshape(-1, 2)
+        rows = detailed_topics(near, self._kinds, self._bundle_of_topic, self._names)
+        place = np.array([_place(name) for name in self._names(rows)], np.int64).reshape(-1, 2)
         sizes = np.bincount(self._bundle_of_topic[rows], minlength=len(near))
         return TopicDetail.of(sizes, place[:, 0], self._load[rows], place[:, 1])
+
+    def _names(self, topics: Ints) -> list[str]:
+        """The names of some *topics*."""
+        starts = np.cumsum([0, *(len(each.shape.topics) for each in self.sweeps)])
+        at = np.searchsorted(starts, topics, side="right") - 1
+        pairs = zip(at.tolist(), (topics - starts[at]).tolist(), strict=True)
+        return [self.sweeps[i].shape.topics[j] for i, j in pairs]
 
     def broker_numbers(self) -> Floats:
         """(sweeps, NUMBERS) see controller.aggregate.columns.rows."""

@@ -97,7 +97,7 @@ def _json_load(sweep: BrokerSweep, limits: DetailLimits) -> SweepLoad:
     kinds = [kinds_of(each.topic) if each.topic else kinds_of_totals(each.totals) for each in bundles]
     flags = np.array(kinds, np.uint8)
     names = [topic for each in bundles for topic in each.topic]
-    rows = kept_topics(near, flags, bundle, names.__getitem__)
+    rows = detailed_topics(near, flags, bundle, lambda some: [names[row] for row in some.tolist()])
     return SweepLoad(
         stats=in_stats(np.where((topics > 0)[:, None], sums(bundle, topics, columns), totals)),
         kinds=flags,
@@ -105,15 +105,15 @@ def _json_load(sweep: BrokerSweep, limits: DetailLimits) -> SweepLoad:
     )
 
 
-def kept_topics(near: Bools, kinds: KindFlags, bundle: Ints, name_of: Callable[[int], str]) -> Ints:
-    """The topics that are kept one by one: of bundles that are *near* a split (bundles,) all, of others the segments.
+def detailed_topics(near: Bools, kinds: KindFlags, bundle: Ints, names_of: Callable[[Ints], Sequence[str]]) -> Ints:
+    """The topics that come one by one: of bundles that are *near* a split (bundles,) all, of others the segments.
 
-    *kinds*: (bundles,) flags of topic_kinds.  *bundle*: (topics,) whose each topic is.
+    *kinds*: (bundles,) flags of topic_kinds.  *bundle*: (topics,) whose each topic is.  *names_of* some of them.
     """
-    kept = near[bundle]
-    maybe = np.flatnonzero(~kept & (kinds & SEGMENTS != 0)[bundle])
-    kept[maybe] = [name_of(row).startswith(SEGMENT_DOMAIN) for row in maybe.tolist()]
-    return np.flatnonzero(kept)
+    detailed = near[bundle]
+    maybe = np.flatnonzero(~detailed & (kinds & SEGMENTS != 0)[bundle])
+    detailed[maybe] = [name.startswith(SEGMENT_DOMAIN) for name in names_of(maybe)]
+    return np.flatnonzero(detailed)
 
 
 def _column(bundles: Sequence[Any], name: str) -> Floats:

@@ -160,8 +160,8 @@ class TopicAuditAnswer(JsonAnswer):
     intervals: int
     segments: int
     """With load, in the last of these intervals."""
-    fewest: int
-    most: int
+    min_segments: int
+    max_segments: int
     changed: int
     """Intervals in which it had more or fewer segments with load than in the one before."""
     throughput: Annotated[Number, Shown(heading="bytes/s", form=compact)]

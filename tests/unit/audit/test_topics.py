@@ -21,7 +21,7 @@ def test_a_topic_has_its_worst_interval_and_how_often_its_segments_changed() -> 
         auditor.take(replace(view, as_of_ms=60_000 * turn))
     [found] = auditor.found()
     assert (found.namespace, found.place) == ("tenant/ns", topic_hash("topic://tenant/ns/x"))
-    assert (found.intervals, found.fewest, found.segments, found.most, found.changed) == (3, 1, 2, 2, 1)
+    assert (found.intervals, found.min_segments, found.segments, found.max_segments, found.changed) == (3, 1, 2, 2, 1)
     assert found.worst == pytest.approx(3.0)
     assert found.worst_at == 0
     assert found.unevenness / 3 == pytest.approx((3.0 + 2.5 + 2.5) / 3)
