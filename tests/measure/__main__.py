@@ -95,6 +95,19 @@ def stalls(
         _print(moves(unloads, Load(topics=topics, each=each, rate=rate), scratch))
 
 
+@app.command("segments")
+def scalable_topic(
+    pairs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each balancer, in turns.")] = 3,
+    settle: Annotated[float, typer.Option(min=1, max=3600, help="Seconds before it is measured.")] = 240.0,
+    seconds: Annotated[float, typer.Option(min=1, max=3600, help="How long it is measured.")] = 60.0,
+) -> None:
+    """Measure how evenly brokers of a real Pulsar 5.0 share a scalable topic, by who balances."""
+    from tests.measure.segments import segment_runs  # here, because it starts servers
+
+    with scratch_folder("trimtab-measure-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
+        _print(segment_runs(pairs, scratch, settle_seconds=settle, measure_seconds=seconds))
+
+
 @app.command("tails")
 def spread(
     clusters: Annotated[int, typer.Option(min=1, max=100_000, help="Seeded clusters.")] = 100,

@@ -1,0 +1,210 @@
+"""How evenly the segments of a scalable topic lie on brokers: Pulsar 5.0's own balancing beside PeakShedder's.
+
+A real cluster of Pulsar 5.0, a topic with one hot half of its keys, and thresholds that make brokers split its segments
+within the first minute.  Runs of both take turns, each on a cluster of its own; both runs of a pair have a topic of the
+same name, so that the hashes of its segments are the same.  Pulsar's own balancing is AvgShedder, the default of 5.0,
+and UniformLoadShedder, which compares messages and bytes: brokers of one machine report its CPU, which is the same for
+all.  Messages come from Pulsar's Java client v5: no other client produces to scalable topics.
+"""
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import urllib3
+
+from controller.adapters.disk import jars
+from controller.adapters.network.deadline import Deadline
+from controller.adapters.process.tied_child import foreign, tied_child
+from controller.lab.processes import Processes
+from controller.lab.pulsar_conf import CLUSTER, JAVA_OPTIONS
+from controller.lab.pulsar_demo import start_all
+from controller.lab.pulsar_release import PulsarRelease, find_release
+from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
+from controller.lab.pulsar_stage import StageAdmin
+from controller.model.errors import TrimtabError
+from controller.model.load import Floats
+from controller.model.topic_name import parse_topic
+
+_SOURCE: Final = Path(__file__).parent / "java" / "SegmentTraffic.java"
+_NAMESPACE: Final = "bench/segments"
+_BUNDLES: Final = 32
+_RATE, _BYTES, _HOT_PERCENT = 400, 1024, 90
+#: Brokers split what has more than a tenth of the messages, every few seconds.
+_SCALING: Final[Mapping[str, str]] = {
+    "scalableTopicSplitMsgRateInThreshold": "40",
+    "scalableTopicMergeMsgRateInThreshold": "1",
+    "scalableTopicSplitCooldownSeconds": "5",
+    "scalableTopicAutoScaleIntervalSeconds": "5",
+    "scalableTopicLoadReportIntervalSeconds": "2",
+    "scalableTopicLoadReportRateChangeThreshold": "0.05",
+    "loadBalancerSheddingIntervalMinutes": "1",
+}
+_OWN: Final = {"loadBalancerSheddingEnabled": "true", "loadBalancerSheddingGracePeriodMinutes": "1"}
+_UNIFORM: Final = "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"
+#: Who balances -> what the brokers run with besides.
+BALANCERS: Final[Mapping[str, Mapping[str, str]]] = {
+    "Pulsar, AvgShedder": _OWN,
+    "Pulsar, UniformLoadShedder": {
+        **_OWN,
+        "loadBalancerLoadSheddingStrategy": _UNIFORM,
+        "loadBalancerLoadPlacementStrategy": "org.apache.pulsar.broker.loadbalance.impl.LeastLongTermMessageRate",
+        "loadBalancerMsgRateDifferenceShedderThreshold": "10",
+        "minUnloadMessage": "1",
+        "minUnloadMessageThroughput": "1",
+    },
+    "trimtab, PeakShedder": {},
+}
+_TRIMTAB: Final = "trimtab, PeakShedder"
+_PERIOD: Final = 10
+_SETTINGS: Final = """\
+[cluster]
+name = "{cluster}"
+broker_conf = "broker.conf"
+[intervals]
+period_seconds = {period}
+shards = 2
+[log]
+kind = "folder"
+[log.folder]
+path = "log"
+[election]
+kind = "file"
+path = "election"
+[checkpoint]
+path = "checkpoint"
+[spark]
+master = "local[2]"
+shuffle_partitions = 1
+conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC" }}
+[decisions]
+mode = "active"
+split = false
+[guardrails]
+warm_up_intervals = 1
+[pulsar]
+admin_url = ["{admin}"]
+"""
+_BROKER_CONF: Final[Mapping[str, str]] = {
+    "loadBalancerLoadSheddingStrategy": "PeakShedder",
+    "loadBalancerCPUResourceWeight": "0",
+    "loadBalancerBandwidthInResourceWeight": "0",
+    "loadBalancerBandwidthOutResourceWeight": "0",
+    "loadBalancerDirectMemoryResourceWeight": "0",
+    # Twice the mean of three brokers.
+    "trimtabPeakShedderBrokerMsgRate": str(2 * _RATE // 3),
+    "trimtabPeakShedderSegmentPercentage": "5",
+    "trimtabPeakShedderSettleMinutes": "0",
+    "loadBalancerSheddingGracePeriodMinutes": "1",
+}
+_SAMPLE_SECONDS: Final = 5.0
+_START_SECONDS: Final = 120.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SegmentRun:
+    """One run; unevenness is the highest msgThroughputIn of a broker over the mean of all."""
+
+    pair: int
+    balancer: str
+    client: str
+    #: Active segments at the end, and brokers that serve them.
+    segments: int
+    serving: int
+    #: Mean and highest over the samples at the end.
+    unevenness: float
+    worst: float
+    samples: int
+    #: Bytes/s in of each broker at the end.
+    throughput_in: tuple[float, ...]
+
+
+def segment_runs(pairs: int, folder: Path, *, settle_seconds: float, measure_seconds: float) -> Iterator[SegmentRun]:
+    """So many runs of each of BALANCERS, in turns."""
+    release = find_release("5")
+    for pair in range(pairs):
+        # Who comes first changes, too.
+        names = list(BALANCERS) if pair % 2 == 0 else list(BALANCERS)[::-1]
+        for name in names:
+            place = folder / f"{pair}-{list(BALANCERS).index(name)}"
+            yield _run(pair, name, release, place, settle_seconds, measure_seconds)
+
+
+def _run(
+    pair: int, balancer: str, release: PulsarRelease, folder: Path, settle_seconds: float, measure_seconds: float
+) -> SegmentRun:
+    folder.mkdir(parents=True)
+    topic = f"orders-{pair}"
+    with ExitStack() as running:
+        settings = dict(_SCALING) | dict(BALANCERS[balancer])
+        cluster = running.enter_context(pulsar_cluster(folder / "pulsar", settings=settings, release=release))
+        admin = StageAdmin(cluster.admin_urls, cluster=CLUSTER)
+        running.callback(admin.close)
+        admin.create_namespace(_NAMESPACE, _BUNDLES)
+        _put(cluster, f"/scalable/{_NAMESPACE}/{topic}?numInitialSegments=2")
+        running.enter_context(_traffic(cluster, release, f"topic://{_NAMESPACE}/{topic}", folder / "traffic.log"))
+        if balancer == _TRIMTAB:
+            start_all(running.enter_context(Processes(_conf(folder, cluster), folder)))
+        time.sleep(settle_seconds)
+        samples = _samples(admin, cluster, measure_seconds)
+        layout = admin.scalable_topic(parse_topic(f"topic://{_NAMESPACE}/{topic}"))["layout"]["segments"].values()
+    active = [each for each in layout if each["state"] == "ACTIVE"]
+    factors = samples.max(axis=1) / samples.mean(axis=1)
+    return SegmentRun(
+        pair=pair,
+        balancer=balancer,
+        client=f"pulsar-client-v5 {release.version} (Java)",
+        segments=len(active),
+        serving=len({each["ownerBroker"] for each in active}),
+        unevenness=float(factors.mean()),
+        worst=float(factors.max()),
+        samples=len(samples),
+        throughput_in=tuple(samples.mean(axis=0).round(0).tolist()),
+    )
+
+
+def _samples(admin: StageAdmin, cluster: PulsarCluster, seconds: float) -> Floats:
+    """(samples, brokers) msgThroughputIn of the brokers' own reports."""
+    samples, deadline = list[list[float]](), Deadline.after(seconds)
+    while not samples or not deadline.passed:
+        samples.append([float(admin.load_report(broker)["msgThroughputIn"]) for broker in cluster.brokers])
+        time.sleep(_SAMPLE_SECONDS)
+    return np.array(samples)
+
+
+@contextmanager
+def _traffic(cluster: PulsarCluster, release: PulsarRelease, topic: str, log: Path) -> Iterator[None]:
+    """Messages to *topic* for the length of the block."""
+    path = os.pathsep.join([release.classpath(), *map(str, jars.janino())])
+    # The client takes one address.
+    words = [cluster.service_url.split(",")[0], topic, str(_RATE), str(_BYTES), str(_HOT_PERCENT)]
+    main = ["org.codehaus.janino.SimpleCompiler", str(_SOURCE), "SegmentTraffic"]
+    command = foreign([release.java(), "-Xmx192m", *JAVA_OPTIONS, "-cp", path, *main, *words])
+    with log.open("wb") as out, tied_child(command, stdout=out, stderr=out, environment=os.environ) as child:
+        deadline = Deadline.after(_START_SECONDS)
+        while b"sending" not in log.read_bytes():
+            if deadline.passed or child.poll() is not None:
+                raise TrimtabError(f"the client does not send: see {log}")
+            time.sleep(1.0)
+        yield
+
+
+def _put(cluster: PulsarCluster, path: str) -> None:
+    answer = urllib3.request("PUT", f"{cluster.admin_urls[0]}/admin/v2{path}")
+    if answer.status >= 300:
+        raise TrimtabError(f"PUT {path}: {answer.status} {answer.data[:200]!r}")
+
+
+def _conf(folder: Path, cluster: PulsarCluster) -> Path:
+    """The settings of trimtab."""
+    conf = folder / "trimtab.toml"
+    conf.write_text(_SETTINGS.format(cluster=CLUSTER, period=_PERIOD, admin=cluster.admin_urls[0]), encoding="utf-8")
+    options = dict(_SCALING) | dict(_BROKER_CONF)
+    lines = [f"{key}={value}\n" for key, value in options.items()]
+    (folder / "broker.conf").write_text("".join(lines), encoding="utf-8")
+    return conf
