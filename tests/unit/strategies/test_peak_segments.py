@@ -3,11 +3,16 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from controller.aggregate.scalable_topics import ScalableTopics, may_serve, unevenness
 from controller.model.decision import Unload
 from controller.model.load import ClusterView
+from controller.model.names import topic_hash
+from controller.model.policies import IsolationPolicy, Policies
 from controller.strategies.common.auto_scale import AutoScale
+from controller.strategies.filters.isolation_policies import IsolationPolicies
 from controller.strategies.shedding.peak_shedder import PeakShedder
 from tests.segments import segment, segmented
 
@@ -112,3 +117,48 @@ def test_the_certificate_names_the_topic_where_it_is_the_scarcest() -> None:
         if decision.unloads:
             break
     assert any("scalable topic tenant/ns 0x" in verdict.detail for verdict in decision.verdicts)
+
+
+def _rounds(view: ClusterView, rounds: int, **options: Any) -> tuple[ClusterView, list[Unload]]:
+    """The view after so many rounds, each of whose unloads are carried out, and all unloads."""
+    shedder = PeakShedder(**options)
+    memory, moved = shedder.initial_memory(), list[Unload]()
+    for _ in range(rounds):
+        decision, memory = shedder.decide(view, memory)
+        broker = view.bundles.broker.copy()
+        for each in decision.unloads:
+            broker[view.bundles.code_of[each.bundle]] = view.brokers.code_of[each.destination]
+        moved += decision.unloads
+        load = np.stack([np.bincount(broker, column, len(view.brokers)) for column in view.bundles.load.T], axis=1)
+        view = replace(
+            view,
+            as_of_ms=view.as_of_ms + MINUTE_MS,
+            brokers=replace(view.brokers, load=load),
+            bundles=replace(view.bundles, broker=broker),
+        )
+    return view, moved
+
+
+def test_a_topic_that_is_spread_stays_so_and_nothing_moves_back_and_forth() -> None:
+    """As tikv/pd 3013, where one scheduler undid what another had spread."""
+    after, moved = _rounds(crowded(), 30, **APART)
+    topics = ScalableTopics.of(after.bundles)
+    place = topic_hash("topic://tenant/ns/orders")
+    assert unevenness(topics, may_serve(after, topics))[topics.place == place].tolist() == pytest.approx([1.5])
+    names = [each.bundle for each in moved]
+    assert len(names) == len(set(names)) <= 6
+
+
+def test_a_topic_that_a_policy_keeps_on_some_brokers_is_spread_among_those() -> None:
+    """As tikv/pd 8023, where a table was bound to a zone and was uneven in it."""
+    others = {segment(name, 0, 0xFFFF): 2.0 for name in "uvwx"}
+    more = {segment(name, 0, 0xFFFF, 1): 8.0 for name in "z"}
+    view = segmented({"a:8080": quarters(2, 2, 2, 2), "b:8080": others, "c:8080": {}, "d:8080": {}} | {"e:8080": more})
+    policy = IsolationPolicy(namespaces=("tenant/ns",), primary=("a", "b"))
+    view = replace(view, policies=Policies(isolation=(policy,)))
+    after, moved = _rounds(view, 10, filters=(IsolationPolicies(),), **APART)
+    topics = ScalableTopics.of(after.bundles)
+    own = topics.place == topic_hash("topic://tenant/ns/orders")
+    assert moved
+    assert {each.destination for each in moved} <= {"a:8080", "b:8080"}
+    assert unevenness(topics, may_serve(after, topics))[own].tolist() == pytest.approx([1.0])
