@@ -4,10 +4,11 @@ A real cluster of Pulsar 5.0, a topic with one hot half of its keys, and thresho
 within the first minute.  Runs of both take turns, each on a cluster of its own; both runs of a pair have a topic of the
 same name, so that the hashes of its segments are the same.  Pulsar's own balancing is AvgShedder, the default of 5.0,
 and UniformLoadShedder, which compares messages and bytes: brokers of one machine report its CPU, which is the same for
-all.  Messages come from Pulsar's Java client v5: no other client produces to scalable topics.
+all.  Messages come from Pulsar's Java client v5: no other client produces to scalable topics.  It needs a JDK.
 """
 
 import os
+import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -18,7 +19,6 @@ from typing import Final
 import numpy as np
 import urllib3
 
-from controller.adapters.disk import jars
 from controller.adapters.network.deadline import Deadline
 from controller.adapters.process.tied_child import foreign, tied_child
 from controller.lab.processes import Processes
@@ -180,11 +180,12 @@ def _samples(admin: StageAdmin, cluster: PulsarCluster, seconds: float) -> Float
 @contextmanager
 def _traffic(cluster: PulsarCluster, release: PulsarRelease, topic: str, log: Path) -> Iterator[None]:
     """Messages to *topic* for the length of the block."""
-    path = os.pathsep.join([release.classpath(), *map(str, jars.janino())])
+    path = os.pathsep.join([release.classpath(), str(log.parent)])
     # The client takes one address.
     words = [cluster.service_url.split(",")[0], topic, str(_RATE), str(_BYTES), str(_HOT_PERCENT)]
-    main = ["org.codehaus.janino.SimpleCompiler", str(_SOURCE), "SegmentTraffic"]
-    command = foreign([release.java(), "-Xmx192m", *JAVA_OPTIONS, "-cp", path, *main, *words])
+    # Janino, which compiles the lab's Java, knows no static methods of interfaces.
+    subprocess.run(["javac", "-nowarn", "-cp", path, "-d", str(log.parent), str(_SOURCE)], check=True)
+    command = foreign([release.java(), "-Xmx192m", *JAVA_OPTIONS, "-cp", path, "SegmentTraffic", *words])
     with log.open("wb") as out, tied_child(command, stdout=out, stderr=out, environment=os.environ) as child:
         deadline = Deadline.after(_START_SECONDS)
         while b"sending" not in log.read_bytes():

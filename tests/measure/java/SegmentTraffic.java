@@ -10,9 +10,8 @@ import org.apache.pulsar.client.api.v5.schema.Schema;
 /**
  * {@code SERVICE_URL TOPIC MESSAGES_A_SECOND BYTES HOT_PERCENT}: sends to a scalable topic until it is killed, HOT_PERCENT
  * of the messages with keys of the upper half of all hashes.
- *
- * <p>Compiled by Janino, so it keeps to what Janino knows: no lambdas, no inferred types.
  */
+@SuppressWarnings({"rawtypes", "unchecked"})
 public class SegmentTraffic {
     private static final int KEYS = 4096;
     private static final int STEPS_A_SECOND = 20;
