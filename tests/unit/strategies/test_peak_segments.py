@@ -129,11 +129,11 @@ def _rounds(view: ClusterView, rounds: int, **options: Any) -> tuple[ClusterView
         for each in decision.unloads:
             broker[view.bundles.code_of[each.bundle]] = view.brokers.code_of[each.destination]
         moved += decision.unloads
-        load = np.stack([np.bincount(broker, column, len(view.brokers)) for column in view.bundles.load.T], axis=1)
+        columns = [np.bincount(broker, column, len(view.brokers)).astype(np.float64) for column in view.bundles.load.T]
         view = replace(
             view,
             as_of_ms=view.as_of_ms + MINUTE_MS,
-            brokers=replace(view.brokers, load=load),
+            brokers=replace(view.brokers, load=np.stack(columns, axis=1)),
             bundles=replace(view.bundles, broker=broker),
         )
     return view, moved
