@@ -26,18 +26,21 @@ from controller.cli.shared.answers import show
 from controller.cli.shared.arguments import now_ms
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console, json_option
 from controller.cli.shared.layout import print_line
+from controller.cli.shared.option_groups import grouped
 from controller.cli.shared.output_file import require_writable
 from controller.cli.shared.reachable import require
+from controller.cli.shared.restart_hook import HookOptions, broker_restarts
 from controller.cli.shared.signing import KeyOption, proposal_with, refuse_unused_key, signer_with
 from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
 from controller.log.elections import election_system
 from controller.model.controls import MOVING_MODES, Choice
 from controller.model.errors import PlanRefusedError, ProposalRefusedError, TrimtabError
-from controller.offline.plans.applying import Applied, PlanRun
+from controller.offline.plans.applying import Applied, PlanRun, together
 from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.proposal_hold import ProposalHold, step_to_do
 from controller.offline.plans.repair import repaired
+from controller.offline.plans.restarting import BrokerRestarts, RestartFailedError, first_step
 from controller.offline.plans.source import PlanSource, source_of_log
 from controller.offline.plans.step_lease import PlanHaltedError, Surroundings
 from controller.planning.plans.plan import Plan
@@ -72,7 +75,12 @@ _Proposal: TypeAlias = Annotated[
 ]
 _Step: TypeAlias = Annotated[
     int | None,
-    typer.Option(min=1, max=100_000, help="Carry out this step, if the plan has several.", show_default="the only one"),
+    typer.Option(
+        min=1,
+        max=100_000,
+        help="Carry out this step, if the plan has several; with --hook also those after it.",
+        show_default="the only one; with --hook the first that is not done",
+    ),
 ]
 _Tolerance: TypeAlias = Annotated[
     float,
@@ -91,6 +99,7 @@ _Intervals: TypeAlias = Annotated[
 ]
 
 
+@grouped
 def apply(
     file: _File = None,
     approved: _Hash = None,
@@ -106,20 +115,23 @@ def apply(
     by: By = "",
     conf: Conf = DEFAULT_CONF,
     as_json: Annotated[bool, json_option("answer.apply")] = False,
+    *,
+    hook: HookOptions,
 ) -> None:
     """Carry out an approved plan: check it against the cluster, then hand its waves to the controllers, one by one.
 
     The controllers issue the commands, with all guardrails; `trimtab pause` and `resume` hold, and `stop-all` ends it.
-    Ctrl-C ends it after what is issued; started again, it goes on where it was.
+    Ctrl-C ends it after what is issued; started again, it goes on where it was.  With --hook it also restarts the
+    brokers that the plan empties, step after step: docs/restarts.md.
 
     Give a plan's file with --hash, or --proposal.  Where [approvals] demands signatures, controllers obey proposals
     alone: with --key a file is proposed first.
 
-    Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, or a bundle is left behind; 2 the plan or an
-    option is invalid; 130 ended by Ctrl-C.
+    Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, a bundle is left behind, or a broker is not
+    back; 2 the plan or an option is invalid; 130 ended by Ctrl-C.
     """
-    _refuse_pairs(output, repair=repair, check=check)
-    options, made = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json), choice_of("", reason, by)
+    _refuse_pairs(output, repair=repair, check=check, hook=bool(hook.command()))
+    options, made = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json, hook), choice_of("", reason, by)
     if proposal is not None:
         _refuse_beside_a_proposal(file, approved, output, check=check)
         _apply_proposal(_settings(conf, key), proposal, made, options)
@@ -131,15 +143,13 @@ def apply(
         _propose(settings, plan, sha256, key, made)
         _apply_proposal(settings, sha256, made, options)
         return
-    number = _number(plan, step)
     refuse_other_cluster(plan, settings, conf)
     with long_work("waiting for the log and the election"):
         require(settings, Part.LOG, Part.ELECTION)
     if repair:
-        source = source_of_log(settings, before=intervals)
-        tell_plan(repaired(plan, number, source, tolerance=tolerance / 100), output, conf, as_json=as_json)
+        _repair(settings, plan, output, options)
         return
-    _apply_plan(settings, plan, sha256, number, made, options, check=check)
+    _apply_plan(settings, plan, sha256, made, options, check=check)
 
 
 def _settings(conf: Path, key: Path | None) -> Settings:
@@ -167,20 +177,61 @@ class _ApplyOptions(NamedTuple):
     intervals: int
     conf: Path
     as_json: bool
+    hook: HookOptions
+
+    def numbers(self, first: int, plan: Plan) -> range:
+        """The steps of *plan* to carry out, from 0: *first*, and with a hook all after it."""
+        return range(first, first + 1 if self.hook.hook is None else len(plan.steps))
 
 
 def _apply_plan(
-    settings: Settings, plan: Plan, sha256: str, number: int, made: Choice, options: _ApplyOptions, *, check: bool
+    settings: Settings, plan: Plan, sha256: str, made: Choice, options: _ApplyOptions, *, check: bool
 ) -> None:
-    """Carry out the step *number* (from 0) of *plan*, which nobody proposed; or only *check* it."""
-    conf, as_json = options.conf, options.as_json
+    """Carry out *plan*, which nobody proposed; or only *check* it."""
     with closing(election_system(settings).controls()) as store:
-        around = _surroundings(settings, conf, store, options.intervals, made, quiet=as_json)
-        run = PlanRun(plan=plan, sha256=sha256, number=number, around=around, tolerance=options.tolerance)
+        around = _surroundings(settings, options.conf, store, options.intervals, made, quiet=options.as_json)
+        restarts, step = broker_restarts(options.hook, settings, plan, sha256), options.step
+        if restarts is not None and step is None:
+            step = first_step(store.read()[0], sha256)
+        runs = _runs(plan, sha256, options.numbers(_number(plan, step), plan), around, restarts, options)
         if check:
-            _tell_check(run, as_json=as_json)
-        else:
-            _carry_out(settings, conf, store, run, as_json=as_json)
+            _tell_check(runs[0], as_json=options.as_json)
+            return
+        _refuse_what_holds_it_back(settings, options.conf, store)
+        with signals.interrupts(exit_code=signals.INTERRUPTED):
+            done = [run.run() for run in runs]
+        _tell_end(runs[-1], together(done), as_json=options.as_json)
+
+
+def _runs(
+    plan: Plan,
+    sha256: str,
+    numbers: range,
+    around: Surroundings,
+    restarts: BrokerRestarts | None,
+    options: _ApplyOptions,
+) -> list[PlanRun]:
+    """A run for each of the steps *numbers*, from 0; the plan stays in force between them."""
+    return [
+        PlanRun(
+            plan=plan,
+            sha256=sha256,
+            number=number,
+            around=around,
+            tolerance=options.tolerance,
+            restarts=restarts,
+            follows=number > numbers[0],
+            precedes=number < numbers[-1],
+        )
+        for number in numbers
+    ]
+
+
+def _repair(settings: Settings, plan: Plan, output: Path | None, options: _ApplyOptions) -> None:
+    """Plan what is left of *plan* for the cluster as it is."""
+    source = source_of_log(settings, before=options.intervals)
+    made = repaired(plan, _number(plan, options.step), source, tolerance=options.tolerance)
+    tell_plan(made, output, options.conf, as_json=options.as_json)
 
 
 def _propose(settings: Settings, plan: Plan, sha256: str, key: Path | None, made: Choice) -> None:
@@ -202,15 +253,16 @@ def _apply_proposal(settings: Settings, key: str, made: Choice, options: _ApplyO
         if content.plan is None:
             raise ProposalRefusedError(f"proposal {stored.proposal.hash[:12]} is no plan: there is nothing to apply")
         refuse_other_cluster(content.plan, settings, options.conf)
-        number = step_to_do(stored.record.progress, len(content.plan.steps), options.step)
+        plan, sha256 = content.plan, stored.proposal.hash
+        first = step_to_do(stored.record.progress, len(plan.steps), options.step) - 1
         around = _surroundings(settings, options.conf, controls, options.intervals, made, quiet=options.as_json)
         hold = _hold(settings, proposals, content.subject, around)
         around = replace(around, paused_until=hold.paused_until, report=hold.report)
-        sha256 = stored.proposal.hash
-        run = PlanRun(plan=content.plan, sha256=sha256, number=number - 1, around=around, tolerance=options.tolerance)
+        restarts = broker_restarts(options.hook, settings, plan, sha256)
+        runs = _runs(plan, sha256, options.numbers(first, plan), around, restarts, options)
         _refuse_what_holds_it_back(settings, options.conf, controls)
-        hold.begin(number, len(content.plan.steps))
-        _tell_end(run, _held_run(run, hold), as_json=options.as_json)
+        done = [_held_run(run, hold) for run in runs]
+        _tell_end(runs[-1], together(done), as_json=options.as_json)
 
 
 def _hold(settings: Settings, proposals: ProposalStore, subject: ProposalSubject, around: Surroundings) -> ProposalHold:
@@ -230,21 +282,24 @@ def _hold(settings: Settings, proposals: ProposalStore, subject: ProposalSubject
 
 def _held_run(run: PlanRun, hold: ProposalHold) -> Applied:
     """Carry *run* out, and store what becomes of it."""
+    hold.begin(run.number + 1, len(run.plan.steps))
     try:
         with signals.interrupts(exit_code=signals.INTERRUPTED):
             done = run.run()
     except PlanHaltedError as error:
         raise PlanHaltedError(hold.fail(str(error))) from error
-    except BaseException:  # the log is away, or a person ends it: another process goes on
+    except BaseException as error:  # the log is away, a broker is not back, or a person ends it: another one goes on
         with suppress(TrimtabError):
-            hold.release()
+            hold.release(str(error) if isinstance(error, RestartFailedError) else "")
         raise
     note = f"{counted(len(done.left_behind), 'bundle')} left on a broker that should be empty"
     hold.end(note if done.left_behind else "")
     return done
 
 
-def _refuse_pairs(output: Path | None, *, repair: bool, check: bool) -> None:
+def _refuse_pairs(output: Path | None, *, repair: bool, check: bool, hook: bool) -> None:
+    if hook and (repair or check):
+        raise typer.BadParameter("it goes with neither --check nor --repair", param_hint="--hook")
     if repair != (output is not None):
         raise typer.BadParameter("--repair and --output go together", param_hint="--repair")
     if repair and check:
@@ -303,17 +358,12 @@ def _surroundings(
 def _tell_check(run: PlanRun, *, as_json: bool) -> None:
     check = run.check()
     moves, done = sum(len(wave) for wave in check.waves), len(check.done)
-    answer = ApplyAnswer(sha256=run.sha256, step=run.number + 1, moves=moves + done, done=done, notes=[], left=[])
+    answer = ApplyAnswer(
+        sha256=run.sha256, step=run.number + 1, moves=moves + done, done=done, notes=[], left=[], restarted=[]
+    )
     waves = counted(len(check.waves), "wave")
     text = f"The cluster is as the plan says: {counted(done, 'move')} done, {moves} in {waves} to be carried out."
     show(answer, lambda out: print_line(out, text), as_json=as_json)
-
-
-def _carry_out(settings: Settings, conf: Path, store: ControlStore, run: PlanRun, *, as_json: bool) -> None:
-    _refuse_what_holds_it_back(settings, conf, store)
-    with signals.interrupts(exit_code=signals.INTERRUPTED):
-        done = run.run()
-    _tell_end(run, done, as_json=as_json)
 
 
 def _refuse_what_holds_it_back(settings: Settings, conf: Path, store: ControlStore) -> None:
@@ -345,11 +395,13 @@ def _tell(run: PlanRun, done: Applied, *, as_json: bool) -> None:
         done=done.done,
         notes=list(done.notes),
         left=list(done.left_behind),
+        restarted=list(done.restarted),
     )
     show(answer, partial(_print, done=done), as_json=as_json)
 
 
 def _print(out: Console, done: Applied) -> None:
-    print_line(out, f"Done: {done.done} of {counted(done.moves, 'move')}.")
+    restarted = f"; restarted {', '.join(done.restarted)}" if done.restarted else ""
+    print_line(out, f"Done: {done.done} of {counted(done.moves, 'move')}{restarted}.")
     for bundle in done.left_behind[:10]:
         failures.say(f"{bundle} is still on a broker that should be empty: --repair plans its move")

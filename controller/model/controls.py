@@ -162,7 +162,7 @@ class ControlChange:
     at_ms: int
     by: str
     #: What somebody did, by its command: pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release or
-    #: apply; or "refused".
+    #: apply; "restart" by its hook; or "refused".
     action: str
     #: What it changed.
     detail: str = ""
@@ -193,6 +193,22 @@ class Drained:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanRestarts:
+    """How far `trimtab apply --hook` is, so that another process can go on.
+
+    Brokers of the step that are not drained any more once a broker is named have been released.
+    """
+
+    #: The plan's hash, and the step that is carried out, from 1.
+    plan: str
+    step: int
+    #: The broker that the hook restarts, or restarted last, of this step; "": none yet.
+    broker: str = ""
+    #: When the process of that broker started that the hook has to replace, epoch ms.
+    started_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorControls:
     """What operators set with `trimtab pause`, `resume`, `mode`, `apply` and `release`.
 
@@ -212,6 +228,7 @@ class OperatorControls:
     #: By name.
     drained: tuple[Drained, ...] = ()
     orders: Orders | None = None
+    restarts: PlanRestarts | None = None
     #: Decisions in mode approve that somebody approved or rejected without a signature, the oldest first; they count
     #: where the settings demand none.
     approvals: tuple[DecisionApproval, ...] = ()
@@ -289,7 +306,7 @@ class OperatorControls:
 
     def as_people_set_them(self) -> "OperatorControls":
         """These without what changes by itself: the orders of a plan, which are renewed all the time, and records."""
-        return replace(self, orders=None, refused=(), requests=())
+        return replace(self, orders=None, restarts=None, refused=(), requests=())
 
 
 #: All modes, from the one that does most.

@@ -23,6 +23,7 @@ from controller.wire.base import (
     Items,
     Millis,
     Name,
+    NameOrEmpty,
     Record,
     encode,
     is_empty,
@@ -141,6 +142,18 @@ class OrdersRecord(Record):
     """Whether guardrails held back all moves that were handed over last.  Left out by earlier releases."""
 
 
+class PlanRestartsRecord(Record):
+    """How far `trimtab apply --hook` is."""
+
+    plan: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+    """The plan's hash."""
+    step: Annotated[int, Field(ge=1, le=100_000)]
+    broker: NameOrEmpty = ""
+    """The broker of this step that the hook restarts, or restarted last."""
+    started_ms: Millis = 0
+    """When the process of that broker started that the hook has to replace."""
+
+
 class ControlsDocument(Record):
     """What persons have set; null where nobody has."""
 
@@ -155,6 +168,7 @@ class ControlsDocument(Record):
     loss_accepted_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
+    restarts: Annotated[PlanRestartsRecord | None, Field(exclude_if=is_empty)] = None
     approvals: Annotated[Items[DecisionApprovalRecord], Field(max_length=MAX_DECISIONS, exclude_if=is_empty)] = ()
     rejections: Annotated[Items[DecisionRejectionRecord], Field(max_length=MAX_DECISIONS, exclude_if=is_empty)] = ()
     grants: Annotated[Items[GrantRecord], Field(max_length=MAX_GRANTS, exclude_if=is_empty)] = ()

@@ -1,4 +1,7 @@
-"""Three real brokers are restarted by a plan, one after the other, under traffic (tests/rolling_restart)."""
+"""Three real brokers are restarted by `trimtab apply --hook`, one after the other, under traffic, as a plan says.
+
+The command is killed once on the way, in a hook, and started again (tests/rolling_restart).
+"""
 
 from pathlib import Path
 
@@ -13,4 +16,4 @@ pytestmark = [pytest.mark.e2e, pytest.mark.extended]
 def test_every_bundle_moves_as_often_as_planned_and_no_message_is_lost(
     tmp_path: Path, pulsar_release: PulsarRelease
 ) -> None:
-    assert restart_all(EXTENSIBLE, pulsar_release, tmp_path)
+    assert restart_all(EXTENSIBLE, pulsar_release, tmp_path, hook=True)

@@ -5,11 +5,15 @@
 ``--extensible``: brokers with the extensible load manager, which keeps the planned destination in its own log of
 ownership.  The modular one keeps it in its leader's memory, and forgets it at the first lookup.
 
+``--hook``: `trimtab apply --hook` carries out the plan and restarts the brokers; it is killed once on the way.
+
 ZooKeeper, a bookie and every broker are processes of their own, beside Kafka and trimtab's commands.  A thread asks
 the brokers every second who owns which bundle.  Printed are the moves of each bundle beside those of the plan and the
 fewest that any order needs, how full each broker was, and messages that were acknowledged and not received.
 """
 
+import os
+import sys
 import threading
 import time
 from collections import Counter
@@ -22,6 +26,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from controller.adapters.kafka.specs import create_topics
+from controller.adapters.process.tied_child import tied_child
 from controller.adapters.pulsar.http import PulsarError
 from controller.cli.controls import release
 from controller.lab import pulsar_stage
@@ -34,6 +39,7 @@ from controller.lab.pulsar_traffic import Traffic
 from controller.lab.servers import kafka_server, zookeeper_server
 from controller.settings.trimtab_toml import read_settings
 from tests.maintenance import carried_out, decided, planned, run, write_settings
+from tests.rolling_restart.restarter import Restarter
 
 BUNDLES: Final = 24
 RATES: Final = tuple(rate / 4 for rate in pulsar_stage.RATES)
@@ -115,8 +121,64 @@ def told(said: Mapping[str, Any], owners: Owners, missing: Mapping[str, list[int
     return not more and not missing
 
 
-def restart_all(settings_of_brokers: Mapping[str, str], of: PulsarRelease, folder: Path) -> bool:
-    """The whole run on brokers *of* a release.  False: a bundle moved more often than planned, or a message is lost."""
+def by_steps(stage: Stage, cluster: PulsarCluster, conf: Path, said: Mapping[str, Any], capacity: float) -> None:
+    """Carry out step after step, and restart and release the brokers of each as a person does."""
+    for number, step in enumerate(said["steps"], 1):
+        began = time.monotonic()
+        halted = carried_out(conf, said, step=number, rest_seconds=3.0 * _PERIOD_SECONDS)
+        full = carried(stage, cluster.brokers, capacity)
+        moves = sum(map(len, step["waves"]))
+        print(
+            f"step {number}: {step['task']} {step['brokers']}, {moves} moves in"
+            f" {time.monotonic() - began:.0f} s; promised {step['reached']:.2f}, carried {full};"
+            f" planned anew {len(halted)} times {halted}",
+            flush=True,
+        )
+        if step["task"] == "empty":
+            for broker in step["brokers"]:
+                assert stage.admin.owned(broker).isdisjoint(stage.bundles), broker
+                restarted(cluster, broker)
+                assert run(release, conf, broker).exit_code == 0
+            # The controller freezes commands while brokers come and go.
+            time.sleep(4.0 * _PERIOD_SECONDS)
+
+
+def by_hook(stage: Stage, cluster: PulsarCluster, conf: Path, said: Mapping[str, Any]) -> None:
+    """Carry out all steps by `trimtab apply --hook`, which is killed in the second broker's hook and started again."""
+    began, with_bundles = time.monotonic(), list[str]()
+
+    def restart(broker: str) -> None:
+        if not stage.admin.owned(broker).isdisjoint(stage.bundles):
+            with_bundles.append(broker)
+        restarted(cluster, broker)
+
+    with Restarter(restart).serving() as restarter, (conf.parent / "apply.log").open("ab") as log:
+        words = ["apply", said["file"], "--hash", said["sha256"], "--hook", restarter.command, "--conf", str(conf)]
+        command = [sys.executable, "-m", "controller.cli", *words]
+        kill = True
+        while True:
+            with tied_child(command, stdout=log, stderr=log, environment=os.environ, new_session=True) as process:
+                while process.poll() is None and not (kill and len(restarter.begun) == 2):
+                    time.sleep(0.2)
+                if process.poll() is None:
+                    print(f"apply is killed {time.monotonic() - began:.0f} s after its start", flush=True)
+                    process.kill()
+                    kill = False
+                    continue
+                break
+        print(f"apply ended with {process.returncode} after {time.monotonic() - began:.0f} s", flush=True)
+        print((conf.parent / "apply.log").read_text(), flush=True)
+        assert process.returncode == 0
+        assert not with_bundles, f"restarted with bundles: {with_bundles}"
+        assert set(restarter.begun) == set(cluster.brokers)
+        assert len(restarter.begun) <= len(cluster.brokers) + 1
+
+
+def restart_all(settings_of_brokers: Mapping[str, str], of: PulsarRelease, folder: Path, *, hook: bool = False) -> bool:
+    """The whole run on brokers *of* a release.  False: a bundle moved more often than planned, or a message is lost.
+
+    *hook*: `trimtab apply --hook` restarts them.
+    """
     with (
         zookeeper_server(folder / "zookeeper") as zookeeper,
         kafka_server(folder / "kafka") as kafka,
@@ -139,24 +201,10 @@ def restart_all(settings_of_brokers: Mapping[str, str], of: PulsarRelease, folde
                 said = planned(conf, "--rolling-restart", "-o", folder / "plan.json")
                 owners = Owners(stage, cluster.brokers)
                 with owners.followed():
-                    for number, step in enumerate(said["steps"], 1):
-                        began = time.monotonic()
-                        halted = carried_out(conf, said, step=number, rest_seconds=3.0 * _PERIOD_SECONDS)
-                        full = carried(stage, cluster.brokers, capacity)
-                        moves = sum(map(len, step["waves"]))
-                        print(
-                            f"step {number}: {step['task']} {step['brokers']}, {moves} moves in"
-                            f" {time.monotonic() - began:.0f} s; promised {step['reached']:.2f}, carried {full};"
-                            f" planned anew {len(halted)} times {halted}",
-                            flush=True,
-                        )
-                        if step["task"] == "empty":
-                            for broker in step["brokers"]:
-                                assert admin.owned(broker).isdisjoint(stage.bundles), broker
-                                restarted(cluster, broker)
-                                assert run(release, conf, broker).exit_code == 0
-                            # The controller freezes commands while brokers come and go.
-                            time.sleep(4.0 * _PERIOD_SECONDS)
+                    if hook:
+                        by_hook(stage, cluster, conf, said)
+                    else:
+                        by_steps(stage, cluster, conf, said, capacity)
                 print("trimtab's processes ended with", processes.stop(), flush=True)
             missing = traffic.drain(_MESSAGES_SECONDS)
         as_planned = told(said, owners, missing, traffic)
@@ -166,12 +214,14 @@ def restart_all(settings_of_brokers: Mapping[str, str], of: PulsarRelease, folde
 
 def main(
     extensible: Annotated[bool, typer.Option("--extensible")] = False,
+    hook: Annotated[bool, typer.Option("--hook")] = False,
     pulsar: Annotated[str, typer.Option(metavar="VERSION")] = USUAL.version,
 ) -> None:
     """Exits with 1 where a bundle moved more often than planned, or a message was lost."""
     folder = Path(mkdtemp(prefix="trimtab-rolling-restart-"))
     print(f"logs in {folder}", flush=True)
-    raise typer.Exit(0 if restart_all(EXTENSIBLE if extensible else {}, find_release(pulsar), folder) else 1)
+    settings = EXTENSIBLE if extensible else {}
+    raise typer.Exit(0 if restart_all(settings, find_release(pulsar), folder, hook=hook) else 1)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from controller.adapters.election.proposals import ProposalStore
 from controller.model.controls import Orders
 from controller.model.errors import TrimtabError
 from controller.model.proposals import ProposalKind, ProposalState, Standing, StoredProposal
+from controller.planning.plans.plan import RESTART
 from controller.settings.approvals import ApprovalSettings
 
 T = TypeVar("T")
@@ -66,6 +67,17 @@ class ApprovedProposals:
         if new is not None:
             look = _remember(self._looks, orders.plan, new)
         return "" if look is None else self._why_not(orders, look, now_ms)
+
+    def released_by(self, orders: Orders) -> frozenset[str]:
+        """The brokers that *orders*, which are approved, may release: those of their step of a rolling restart.
+
+        Whoever approved that plan approved that later steps send bundles to them.  A drain says nothing of the kind.
+        """
+        look = self._looks.get(orders.plan)
+        plan = None if look is None or look.content is None else look.content.plan
+        if plan is None or plan.kind != RESTART:
+            return frozenset()
+        return frozenset(plan.emptied_by(orders.step - 1))
 
     def decisions(self, now_ms: int) -> Sequence[DecisionStanding]:
         """The decisions that lie in the store, with their standing by the statements about them."""

@@ -53,17 +53,24 @@ class GrantedControls:
         """*mode* is that of the settings, which needs no grant."""
         self._policy, self._cluster, self._mode = policy, cluster, mode
 
-    def obeyed(self, controls: OperatorControls, before: Controls | None, now_ms: int) -> ObeyedControls:
+    def obeyed(
+        self,
+        controls: OperatorControls,
+        before: Controls | None,
+        now_ms: int,
+        released: frozenset[str] = frozenset(),
+    ) -> ObeyedControls:
         """What is in force at *now_ms* of *controls*, as they are stored, after *before* was in force.
 
-        *before*: of this process, or of the journal's last decision; None: there is none.
+        *before*: of this process, or of the journal's last decision; None: there is none.  *released*: brokers that
+        need no grant to be released, since an approved plan that is in force does that.
         """
         granted = [each for each in (() if before is None else before.granted) if _is_whole(each)]
         obeyed = {each.request.action: each for each in granted}
         grants, older, refused = self._new_grants(controls, obeyed, now_ms)
         mode, modes, why = self._mode_in_force(controls, [*filter(_is_mode, granted)], grants, now_ms)
         pauses, why_paused = _pauses_in_force(controls, before, grants, now_ms)
-        drained, why_drained = _drained_in_force(controls, before, grants)
+        drained, why_drained = _drained_in_force(controls, before, grants, released)
         resumes = [each.request.at_ms for each in grants if each.request.action == RESUME]
         resumed_ms = max([0 if before is None else before.resumed_ms, *resumes])
         # Grants stay in the document once they were obeyed, so that one is old is said only where something is refused.
@@ -187,12 +194,13 @@ def _pauses_in_force(
 
 
 def _drained_in_force(
-    controls: OperatorControls, before: Controls | None, grants: Sequence[Grant]
+    controls: OperatorControls, before: Controls | None, grants: Sequence[Grant], released: frozenset[str]
 ) -> tuple[tuple[Drained, ...], list[str]]:
-    """The drained brokers, with those that were released without a grant; and which these are."""
+    """The drained brokers, with those that were released without a grant and are not *released* by a plan; and which
+    these are."""
     drained = {each.broker for each in controls.drained}
-    released = {value for each in grants if each.request.action == RELEASE for value in each.request.values}
-    remaining = sorted({*(() if before is None else before.drained)} - drained - released)[:MAX_DRAINED]
+    granted = {value for each in grants if each.request.action == RELEASE for value in each.request.values}
+    remaining = sorted({*(() if before is None else before.drained)} - drained - granted - released)[:MAX_DRAINED]
     why = [f"{_some(remaining)}: released without approval, so still drained"] if remaining else []
     since_ms = 0 if before is None else before.drained_since_ms
     again = (Drained(broker=name, by=CONTROLLER, at_ms=since_ms) for name in remaining)

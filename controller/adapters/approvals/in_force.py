@@ -25,12 +25,12 @@ class Approvals:
 
         Whether orders still hold is for the caller: all that are there are verified.
         """
-        obeyed, orders = self.granted.obeyed(stored, before, now_ms), stored.orders
+        orders = stored.orders
+        why = "" if orders is None else self.proposals.why_not(orders, now_ms)
+        released = frozenset[str]() if orders is None or why else self.proposals.released_by(orders)
+        obeyed = self.granted.obeyed(stored, before, now_ms, released)
         obeyed = replace(obeyed, controls=self._with_decisions(obeyed.controls, now_ms))
-        if orders is None:
-            return obeyed
-        why = self.proposals.why_not(orders, now_ms)
-        if not why:
+        if orders is None or not why:
             return obeyed
         text = f"plan {orders.plan[:12]}, handed over by {orders.by}, is not approved: {why}"
         return replace(

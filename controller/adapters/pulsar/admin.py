@@ -27,6 +27,10 @@ __all__ = ["Credentials", "LargeAnswerError", "NotListedError", "PulsarAdmin", "
 #: Names tried for a topic in a bundle, a second at most: enough for a hundred thousandth of the ring.
 _PROBES: Final = 2_000_000
 _DOMAINS: Final = ("persistent", "non-persistent")
+_METRICS: Final = "/admin/v2/broker-stats/metrics"
+#: When the JVM started, epoch ms, among the metrics of a broker.  Pulsar: JvmMetrics.
+_STARTED: Final = "jvm_start_time"
+_LATEST_MS: Final = 1 << 52
 #: For all lookups that settle an unloaded bundle.
 _SETTLE_SECONDS: Final = 2.0
 
@@ -193,8 +197,23 @@ class PulsarAdmin(PulsarHttp):
 
     def metrics(self, broker: str) -> list[dict[str, Any]]:
         """*broker*'s metrics: dimensions, and the values that they have."""
-        metrics = self._get("/admin/v2/broker-stats/metrics", at=broker)
+        metrics = self._get(_METRICS, at=broker)
         return [each for each in metrics if isinstance(each, dict)] if isinstance(metrics, list) else []
+
+    def started_ms(self, broker: str) -> int:
+        """When the process of *broker*, an active one, started, by its own clock, epoch ms."""
+        if broker not in self.brokers():
+            raise PulsarError(f"{broker} is no active broker", sent=False)
+        for entry in self.metrics(broker):
+            values = entry.get("metrics")
+            started = values.get(_STARTED) if isinstance(values, dict) else None
+            if isinstance(started, int | float) and 0 < started < _LATEST_MS:
+                return int(started)
+        raise PulsarError(f"GET {_METRICS} at {broker}: it does not say when it started ({_STARTED})", status=200)
+
+    def require_healthy(self, broker: str) -> None:
+        """PulsarError unless *broker* can store a message and read it, by Pulsar's own check."""
+        self._call("GET", "/admin/v2/brokers/health", {}, at=broker)
 
     def namespaces(self, tenant: str) -> tuple[str, ...]:
         """The namespaces of *tenant*, each as tenant/namespace."""

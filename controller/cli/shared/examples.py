@@ -9,6 +9,7 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "apply": (
         "trimtab apply plan.json --hash 4f1c0a9be2d7c3aa5b0e96d17f24c8e1 --check",
         "trimtab apply plan.json --hash 4f1c0a9be2d7c3aa5b0e96d17f24c8e1",
+        "trimtab apply --proposal 4f1c0a9be2d7 --hook ./restart-broker",
     ),
     "collect": ("trimtab collect --conf conf/trimtab.toml", "trimtab collect --dry-run"),
     "execute": ("trimtab execute --conf conf/trimtab.toml",),

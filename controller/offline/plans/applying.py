@@ -8,24 +8,30 @@ be started again.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Final
 
 from controller.model.controls import Orders
 from controller.offline.plans.blockers import blocked_by
 from controller.offline.plans.moves import NamedMove, named_moves
 from controller.offline.plans.progress import MoveState, PlanProgress
-from controller.offline.plans.step_lease import PlanHaltedError, StepLease, StepProgress, Surroundings, some
+from controller.offline.plans.restarting import BrokerRestarts, RestartFailedError, StepRestarts
+from controller.offline.plans.step_lease import (
+    MINUTE_MS,
+    PATIENCE,
+    STALE,
+    PlanHaltedError,
+    StepLease,
+    StepProgress,
+    Surroundings,
+    some,
+)
 from controller.offline.plans.today import Today, today
 from controller.planning.plans.plan import Plan
 from controller.wire.readable import counted, lasting
 
-#: Number of intervals without an explained change after which a plan is abandoned.
-_PATIENCE: Final = 8
 #: Intervals for which a bundle that was unloaded may be seen nowhere.
 _UNSEEN: Final = 4
-#: No moves are issued on a load that is older than this many intervals, plus a minute.
-_STALE: Final = 3
-_MINUTE_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +43,19 @@ class Applied:
     notes: tuple[str, ...]
     #: Bundles that are still on a broker that should be empty.
     left_behind: tuple[str, ...] = ()
+    #: Brokers that the hook restarted.
+    restarted: tuple[str, ...] = ()
+
+
+def together(steps: Sequence[Applied]) -> Applied:
+    """What came of several *steps*."""
+    return Applied(
+        moves=sum(step.moves for step in steps),
+        done=sum(step.done for step in steps),
+        notes=tuple(chain.from_iterable(step.notes for step in steps)),
+        left_behind=tuple(chain.from_iterable(step.left_behind for step in steps)),
+        restarted=tuple(chain.from_iterable(step.restarted for step in steps)),
+    )
 
 
 @dataclass
@@ -50,6 +69,11 @@ class PlanRun:
     around: Surroundings
     #: A bundle's load may differ by this share of what the plan says.
     tolerance: float = 0.25
+    #: What restarts the brokers that the step empties; None: a person does.
+    restarts: BrokerRestarts | None = None
+    #: Whether the step before, and the step after it, are this process's, too: the plan stays in force between them.
+    follows: bool = False
+    precedes: bool = False
     _notes: list[str] = field(default_factory=list)
     _issued: set[str] = field(default_factory=set)
     #: Since when nothing was issued, or got a result, and nothing explained that, epoch ms; None: it is not so.
@@ -72,12 +96,12 @@ class PlanRun:
         state = today(self.plan, self.number, self.around.source(), tolerance=self.tolerance, issued=self._issued)
         self._note(state.notes)
         late = self.around.now_ms() - state.interval
-        if late > _STALE * self.plan.period_ms + _MINUTE_MS:
+        if late > STALE * self.plan.period_ms + MINUTE_MS:
             raise PlanHaltedError(
                 f"the newest load is {lasting(late / 1000)} old, so no move is issued: see whether"
                 f" `{self.around.command('collect')}` and `{self.around.command('run')}` work"
             )
-        if late < -_MINUTE_MS:
+        if late < -MINUTE_MS:
             # Orders would have lapsed before the controllers see them, and strategies would go on beside the plan.
             raise PlanHaltedError(
                 f"the newest load is of a time that is {lasting(-late / 1000)} ahead of this host's clock, so no move"
@@ -91,22 +115,15 @@ class PlanRun:
         return state
 
     def run(self) -> Applied:
-        """Carry the step out.  PlanHaltedError where something is in the way; what was issued is finished."""
+        """Carry the step out.  PlanHaltedError where something is in the way; what was issued is finished.
+
+        RestartFailedError where the hook, or the broker that it restarts, is.
+        """
+        stays_in_force = False
         try:
-            self._go_on()
-            while True:
-                state, is_new = self._checked(), not self._lease.is_active
-                paused = self._hold_empty(state.interval)
-                self._done, self._wave_number = len(state.done), 0
-                self._report()
-                if not state.waves:
-                    return self._finished(state)
-                if paused:
-                    self._until_resumed(state.interval)
-                elif is_new:
-                    self._until_decided(state.interval)
-                else:
-                    self._wave(state)
+            done = self._move_all() if self.restarts is None else self._move_and_restart(self.restarts)
+            stays_in_force = self.precedes
+            return done
         except PlanHaltedError as error:
             drained = self._lease.still_drained()
             raise PlanHaltedError(f"{error}; {drained}" if drained else str(error)) from error
@@ -115,7 +132,42 @@ class PlanRun:
                 self.around.say(drained)
             raise
         finally:
-            self._lease.withdraw()
+            if not stays_in_force:
+                self._lease.withdraw()
+
+    def _move_and_restart(self, how: BrokerRestarts) -> Applied:
+        restarts = StepRestarts(self._lease, how)
+        if restarts.has_begun():
+            self._lease.take_over()
+            moves = sum(map(len, self.plan.steps[self.number].waves))
+            done = Applied(moves=moves, done=moves, notes=())
+        else:
+            done = self._move_all()
+        if done.left_behind:
+            raise RestartFailedError(
+                f"no broker is restarted: {counted(len(done.left_behind), 'bundle')} left on one"
+                f" ({some(done.left_behind)}): --repair plans their moves"
+            )
+        if self.plan.emptied_by(self.number):
+            restarts.run()
+        return replace(done, restarted=tuple(restarts.restarted), notes=(*done.notes, *restarts.notes))
+
+    def _move_all(self) -> Applied:
+        """Hand over wave after wave, until nothing is left."""
+        self._go_on()
+        while True:
+            state, is_new = self._checked(), not self._lease.is_active
+            paused = self._hold_empty(state.interval)
+            self._done, self._wave_number = len(state.done), 0
+            self._report()
+            if not state.waves:
+                return self._finished(state)
+            if paused:
+                self._until_resumed(state.interval)
+            elif is_new:
+                self._until_decided(state.interval)
+            else:
+                self._wave(state)
 
     def _go_on(self) -> None:
         """Finish the wave that an earlier run of this plan left in force."""
@@ -150,9 +202,9 @@ class PlanRun:
         """Wait for a decision after *interval*: what the strategies did before they were held is known then."""
         started_ms = self.around.now_ms()
         while (self.around.progress(self.sha256, interval).decided or 0) <= interval:
-            if self.around.now_ms() - started_ms > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
+            if self.around.now_ms() - started_ms > PATIENCE * self.plan.period_ms + MINUTE_MS:
                 raise PlanHaltedError(
-                    f"the controllers have decided nothing for {_PATIENCE} intervals: see"
+                    f"the controllers have decided nothing for {PATIENCE} intervals: see"
                     f" `{self.around.command('status')}`"
                 )
             self._hold_empty(interval)
@@ -235,9 +287,9 @@ class PlanRun:
             self.around.say(text)
         if progress.breaker:
             raise PlanHaltedError(f"the breaker tripped: {progress.breaker}; {_describe(states)}")
-        if now_ms - self._idle_since > _PATIENCE * self.plan.period_ms + _MINUTE_MS:
+        if now_ms - self._idle_since > PATIENCE * self.plan.period_ms + MINUTE_MS:
             raise PlanHaltedError(
-                f"nothing has changed for {_PATIENCE} intervals: {_describe(states)}; the last decision: "
+                f"nothing has changed for {PATIENCE} intervals: {_describe(states)}; the last decision: "
                 f"{progress.summary or 'none'}; `{self.around.command('explain')}` says why a bundle stays"
             )
 
@@ -250,7 +302,14 @@ class PlanRun:
 
     @cached_property
     def _lease(self) -> StepLease:
-        return StepLease(self.plan, self.sha256, self.number, self.around)
+        return StepLease(
+            self.plan,
+            self.sha256,
+            self.number,
+            self.around,
+            has_hook=self.restarts is not None,
+            follows=self.follows,
+        )
 
     @cached_property
     def _named(self) -> dict[str, NamedMove]:

@@ -109,9 +109,9 @@ class ProposalHold:
             return why
         return f"the proposal is {before.state}{_because(before)}" if before.state in ENDED else why
 
-    def release(self) -> None:
-        """This process ends; another one may go on at once."""
-        self._change(self._free)
+    def release(self, why: str = "") -> None:
+        """This process ends, because of *why*; another one may go on at once."""
+        self._change(lambda each: replace(self._free(each), detail=why[:_MAX_DETAIL]))
 
     def _unmet(self, stored: StoredProposal) -> list[str]:
         """Why it must not be carried out, by its approvals; they may have expired since it was begun."""

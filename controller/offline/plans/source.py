@@ -17,6 +17,7 @@ from controller.cycle.ordered import with_drained
 from controller.cycle.protected import ProtectedBundles
 from controller.log.factory import log_system
 from controller.log.recent import last_tick
+from controller.model.decision import Reason
 from controller.model.errors import TrimtabError
 from controller.model.load import RATE_IN, RATE_OUT, Bools, ClusterView, Floats
 from controller.model.memory import Memory
@@ -148,6 +149,13 @@ class PlanSource:
         # A setting that keeps it says enough by its name.
         by_a_setting = meaning.kind is ReasonClass.CONFIGURATION
         return f"{verdict.reason} ({verdict.by})" if by_a_setting else f"{verdict.reason}: {meaning.text}"
+
+    def stays_by_a_setting(self, row: int) -> bool:
+        """Whether the bundle at *row* of the view serves its broker alone, is Pulsar's own, or is excluded."""
+        verdict = self._protected.verdict(self.view.bundles.names[row])
+        if verdict is None:
+            return bool(self.guarded[row])
+        return verdict.reason in (Reason.EXCLUDED, Reason.SYSTEM_NAMESPACE)
 
     @cached_property
     def own(self) -> Bools:

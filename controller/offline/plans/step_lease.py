@@ -4,11 +4,11 @@ Orders hold for some intervals and are handed over again and again, so those of 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from controller.cycle.ordered import HOLD_INTERVALS, HOLD_MS
-from controller.model.controls import ControlChange, Drained, OperatorControls, OrderedMove, Orders
+from controller.model.controls import ControlChange, Drained, OperatorControls, OrderedMove, Orders, PlanRestarts
 from controller.model.errors import TrimtabError
 from controller.offline.plans.moves import NamedMove
 from controller.offline.plans.progress import PlanProgress
@@ -16,6 +16,11 @@ from controller.offline.plans.source import PlanSource
 from controller.planning.plans.plan import EMPTY, Plan, PlanStep
 from controller.wire.controls import MAX_REASON
 
+#: Number of intervals, and a minute more, without an explained change after which nobody waits any longer.
+PATIENCE: Final = 8
+#: No moves are issued, and no broker is restarted, on a load that is older than this many intervals, plus a minute.
+STALE: Final = 3
+MINUTE_MS: Final = 60_000
 #: Maximum number of items of a list in a message.
 _MAX_NAMED: Final = 5
 
@@ -79,8 +84,14 @@ class StepLease:
     #: From 0.
     number: int
     around: Surroundings
+    #: Whether a hook restarts the brokers that the step empties.
+    has_hook: bool = False
+    #: Whether the step before it is still in force, by this process.
+    follows: bool = False
     #: Whether this process holds it.
     is_active: bool = False
+    #: Brokers that it has released.
+    released: set[str] = field(default_factory=set)
     #: See Surroundings, of the last time that it was held.
     paused_until: str = ""
     #: When `trimtab stop-all` was said last before this process took the step over.
@@ -94,6 +105,8 @@ class StepLease:
         before: list[Orders | None] = []
 
         def taken(now: OperatorControls) -> OperatorControls:
+            if self.follows:
+                self._require_mine(now)
             self._refuse_others(now)
             self._refuse_drained(now)
             self._stopped_ms = now.stopped_ms
@@ -140,28 +153,62 @@ class StepLease:
                 raise PlanHaltedError("stopped by `trimtab stop-all`")
             if first:
                 self._refuse_others(now)
-            elif not self._is_mine(now):
-                who = "`trimtab stop-all`" if now.orders is None else f"another `trimtab apply`, of {now.orders.by}"
-                raise PlanHaltedError(f"stopped by {who}")
+            else:
+                self._require_mine(now)
             nonlocal paused_until
             # Asked with the controls in hand: whoever pauses the plan changes them after it is said to be paused.
             paused_until = self.around.paused_until()
             moves = () if paused_until else orders.moves
             drained = self._drained(now) if first else now.drained
             changed = replace(now, drained=drained, orders=replace(orders, moves=moves, expires_at_ms=expires))
-            return changed.with_change(self._began(now, drained)) if first else changed
+            if not first:
+                return changed
+            changed = replace(changed, restarts=self.restarts(now)) if self.has_hook else changed
+            return changed.with_change(self._began(now, drained))
 
         controls = self.around.change(held)
         self.is_active, self.paused_until = True, paused_until
         return bool(paused_until or controls.pauses_at(self.around.now_ms()))
 
+    def restarts(self, now: OperatorControls) -> PlanRestarts:
+        """How far the hook is with the brokers of this step, by the controls *now*."""
+        known, step = now.restarts, self.number + 1
+        if known is not None and (known.plan, known.step) == (self.sha256, step):
+            return known
+        return PlanRestarts(plan=self.sha256, step=step)
+
+    def begin_restart(self, broker: str, started_ms: int) -> None:
+        """Remember that the hook is to replace the process of *broker* that started at *started_ms*, epoch ms."""
+        restarts = PlanRestarts(plan=self.sha256, step=self.number + 1, broker=broker, started_ms=started_ms)
+        self._change("restart", broker, lambda now: replace(now, restarts=restarts))
+
+    def release(self, broker: str) -> None:
+        """Let *broker*, which the step has emptied, get bundles again."""
+        self._change(
+            "release",
+            broker,
+            lambda now: replace(now, drained=tuple(each for each in now.drained if each.broker != broker)),
+        )
+        self.released.add(broker)
+
+    def _change(self, action: str, detail: str, how: Callable[[OperatorControls], OperatorControls]) -> None:
+        def changed(now: OperatorControls) -> OperatorControls:
+            self._require_mine(now)
+            return how(now).with_change(self._entry(action, detail))
+
+        self.around.change(changed)
+
     def _began(self, now: OperatorControls, drained: Sequence[Drained]) -> ControlChange:
         new = [each.broker for each in drained if each not in now.drained]
-        detail = f"of plan {self.sha256[:12]}, step {self.number + 1}" + (f"; drains {some(new)}" if new else "")
+        return self._entry(
+            "apply", f"of plan {self.sha256[:12]}, step {self.number + 1}" + (f"; drains {some(new)}" if new else "")
+        )
+
+    def _entry(self, action: str, detail: str) -> ControlChange:
         return ControlChange(
             at_ms=self.around.now_ms(),
             by=self.around.by,
-            action="apply",
+            action=action,
             detail=detail[:MAX_REASON],
             reason=self.around.reason,
         )
@@ -180,7 +227,9 @@ class StepLease:
         """What a run that ends early leaves in force, and how that is ended; "" where it leaves nothing."""
         if not self.is_active or self._step.task != EMPTY:
             return ""
-        names = [self.plan.brokers[row] for row in self._step.brokers]
+        names = [each for each in self.plan.emptied_by(self.number) if each not in self.released]
+        if not names:
+            return ""
         return f"{some(names)}: drained, no bundles before `{self.around.command('release', names[0])}`"
 
     @property
@@ -189,6 +238,11 @@ class StepLease:
 
     def _is_mine(self, now: OperatorControls) -> bool:
         return now.orders is not None and now.orders.holder == self.around.holder
+
+    def _require_mine(self, now: OperatorControls) -> None:
+        if not self._is_mine(now):
+            who = "`trimtab stop-all`" if now.orders is None else f"another `trimtab apply`, of {now.orders.by}"
+            raise PlanHaltedError(f"stopped by {who}")
 
     def _refuse_others(self, now: OperatorControls) -> None:
         orders = now.orders
@@ -205,9 +259,9 @@ class StepLease:
             raise PlanHaltedError(f"{some(drained)} is drained and gets no bundles: run `{release}` once it is back")
 
     def _drained(self, now: OperatorControls) -> tuple[Drained, ...]:
-        """Brokers that get nothing from now on: also those that this step empties."""
+        """Brokers that get nothing from now on: also those that this step empties, unless it restarts them."""
         by_name = {each.broker: each for each in now.drained}
-        for row in self._step.brokers if self._step.task == EMPTY else ():
-            name = self.plan.brokers[row]
+        has_begun = self.has_hook and self.restarts(now).broker
+        for name in () if has_begun else self.plan.emptied_by(self.number):
             by_name.setdefault(name, Drained(broker=name, by=self.around.by, at_ms=self.around.now_ms()))
         return tuple(by_name[name] for name in sorted(by_name))

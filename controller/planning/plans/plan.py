@@ -83,6 +83,11 @@ class Plan:
         done = chain.from_iterable(each.moves for each in self.steps[:step])
         return replace(self.problem, owner=owner_after(self.problem, done))
 
+    def emptied_by(self, step: int) -> tuple[str, ...]:
+        """The names of the brokers that *step* (from 0) empties."""
+        of_step = self.steps[step]
+        return tuple(self.brokers[row] for row in of_step.brokers) if of_step.task == EMPTY else ()
+
     @property
     def moves(self) -> tuple[PlannedMove, ...]:
         """The moves of all steps."""

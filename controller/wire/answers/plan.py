@@ -160,6 +160,8 @@ class ApplyAnswer(JsonAnswer):
     notes: list[str]
     left: list[str]
     """Bundles that are still on a broker that was to be empty."""
+    restarted: list[str]
+    """Brokers that the hook has restarted."""
 
 
 class RightsizingAnswer(JsonAnswer):

@@ -14,14 +14,16 @@ from typer.testing import CliRunner, Result
 from controller.cli.apply import apply
 from controller.cli.controls import release
 from controller.cli.plan import plan
+from controller.cli.shared.restart_hook import HookOptions, broker_restarts
 from controller.model.controls import Drained
 from controller.model.errors import PlanRefusedError, TrimtabError
 from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.step_lease import PlanHaltedError
-from controller.planning.plans.plan import DRAIN
+from controller.planning.plans.plan import DRAIN, Plan
 from controller.wire.plan import encode_plan, hash_of
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
+from tests.proposals import policy
 
 pytestmark = pytest.mark.slow
 
@@ -169,3 +171,74 @@ def test_a_drained_broker_is_released_by_name_or_with_all_others(live: LiveClust
     assert run(live, "a:80", "--all", command=release).exit_code == 2
     assert "none" in run(live, "--all", command=release).stdout
     assert live.controls.drained == ()
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--hook", "no-such-program --now"], "no program 'no-such-program'"),
+        (["--hook", ""], "no program ''"),
+        (["--hook", "sh -c 'half"], "No closing quotation"),
+        (["--hook", "true", "--check"], "it goes with neither --check nor --repair"),
+        (["--hook", "true", "--repair", "-o", "new.json"], "it goes with neither --check nor --repair"),
+        (["--hook-minutes", "0"], "--hook-minutes"),
+    ],
+)
+def test_a_hook_that_cannot_be_run_is_refused_before_anything_moves(
+    live: LiveCluster, words: list[str], why: str
+) -> None:
+    result = run(live, *words)
+    assert result.exit_code == 2
+    assert why in " ".join(result.output.split())
+    assert live.controls.orders is None
+
+
+def refused_with_a_hook(live: LiveCluster, folder: Path, plan: Plan, more: str = "") -> str:
+    """Why *plan* is refused with a hook; *more*: settings."""
+    (folder / "plan.json").write_bytes(encode_plan(plan))
+    settings = live.folder / "with-hook.toml"  # type: ignore[attr-defined]
+    settings.write_text((live.folder / "trimtab.toml").read_text() + more)  # type: ignore[attr-defined]
+    app = typer.Typer()
+    app.command()(apply)
+    words = [str(folder / "plan.json"), "--hash", hash_of(plan), "--hook", "true", "--conf", str(settings)]
+    result = CliRunner().invoke(app, words)
+    assert isinstance(result.exception, TrimtabError), result.output
+    assert live.controls.orders is None
+    return str(result.exception)
+
+
+def test_a_hook_needs_a_plan_whose_brokers_come_back(live: LiveCluster, tmp_path: Path) -> None:
+    drain = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,))).plan
+    assert "this plan does not (remove)" in refused_with_a_hook(live, tmp_path, replace(drain, kind="remove"))
+
+
+def test_a_hook_needs_the_brokers_admin_api(live: LiveCluster, tmp_path: Path) -> None:
+    drain = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,))).plan
+    assert "a section [pulsar] with admin_url" in refused_with_a_hook(live, tmp_path, drain)
+
+
+@pytest.mark.parametrize("host", ["-oProxyCommand=evil", "$(reboot)", "a b", "", "a;b", "[::1]x"])
+def test_no_hook_runs_for_a_broker_whose_name_could_be_an_option_or_a_shells_word(
+    live: LiveCluster, tmp_path: Path, host: str
+) -> None:
+    drain = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,))).plan
+    odd = replace(drain, brokers=tuple(f"{host}:8080" if name == BROKER else name for name in drain.brokers))
+    assert "no hook is run for" in refused_with_a_hook(live, tmp_path, odd)
+
+
+@pytest.mark.parametrize("host", ["10.0.0.7", "[fd00::7]", "pulsar-broker-0.pulsar-broker.pulsar.svc", "broker_1"])
+def test_hosts_by_name_and_by_address_are_restarted(live: LiveCluster, tmp_path: Path, host: str) -> None:
+    drain = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=(BROKER,))).plan
+    named = replace(drain, brokers=tuple(f"{host}:8080" if name == BROKER else name for name in drain.brokers))
+    more = '\npulsar.admin_url = ["http://127.0.0.1:9"]\n'
+    assert "no controller runs" in refused_with_a_hook(live, tmp_path, named, more)
+
+
+def test_under_a_policy_a_drain_of_several_brokers_is_not_restarted_by_a_hook(
+    live: LiveCluster, tmp_path: Path
+) -> None:
+    several = ("broker-1:8080", "broker-2:8080")
+    plan = planned_cluster(live.source(), PlanRequest(kind=DRAIN, brokers=several)).plan
+    settings = live.settings.model_copy(update={"approvals": policy()})
+    with pytest.raises(PlanRefusedError, match="each release of a drain needs an approval of its own"):
+        broker_restarts(HookOptions(hook="true"), settings, plan, hash_of(plan))

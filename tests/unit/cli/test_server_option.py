@@ -111,6 +111,7 @@ def test_a_token_that_would_be_more_than_a_header_is_refused(token: str, tmp_pat
         ("audit", "recording"),
         ("what-if", "recording", "--from", "1h"),
         ("what-if",),
+        ("apply", "--proposal", "4f1c0a9b", "--hook", "true"),
     ],
     ids=" ".join,
 )

@@ -40,6 +40,7 @@ from controller.model.controls import (
 from controller.model.errors import ControlsUnreachableError, ProposalRefusedError
 from controller.model.proposals import Grant, ProposalRecord, SignedStatement, Statement, StatementKind
 from controller.planning.objective import disturbance
+from controller.planning.plans.plan import DRAIN, RESTART, PlanKind
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.planning.plans.waves import WaveLimits
 from controller.settings.approvals import ApprovalSettings
@@ -739,3 +740,45 @@ def test_a_mode_that_was_approved_later_than_it_was_proposed_stays_in_force() ->
         assert (controls.mode, controls.not_approved) == ("active", ())
     site.controller = site.new_controller(controls)
     assert site.at(1000).mode == "active"
+
+
+# ---- releases by an approved plan ----
+
+
+def begun(site: Site, kind: PlanKind, *approvers: str) -> Orders:
+    """The orders, without moves, of an approved plan of this *kind*, whose broker is drained."""
+    content = encode_plan(replace(PLAN, kind=kind))
+    key = parse_plan(content)[1]
+    propose_plan(site.proposals, by("ada"), content, now_ms=NOW)
+    for name in approvers:
+        approve(site.proposals, by(name), key, now_ms=NOW)
+    orders = replace(ORDERS, plan=key, moves=())
+    site.forge(orders=orders, drained=tuple(Drained(broker=name, by="ada", at_ms=NOW) for name in PLAN.brokers[:2]))
+    assert site.at().drained == PLAN.brokers[:2]
+    return orders
+
+
+def test_an_approved_rolling_restart_releases_the_brokers_that_its_step_empties_and_no_other(site: Site) -> None:
+    begun(site, RESTART, "bob")
+    site.forge(drained=())
+    controls = site.at(1)
+    assert controls.drained == PLAN.brokers[1:2]
+    assert controls.not_approved == (f"{PLAN.brokers[1]}: released without approval, so still drained",)
+    site.forge(orders=None)
+    assert site.at(2).drained == PLAN.brokers[1:2]
+
+
+@pytest.mark.parametrize(("kind", "approvers"), [(DRAIN, ["bob"]), (RESTART, [])])
+def test_a_drain_and_a_plan_that_is_not_approved_release_nothing(
+    site: Site, kind: PlanKind, approvers: list[str]
+) -> None:
+    begun(site, kind, *approvers)
+    site.forge(drained=())
+    assert site.at(1).drained == PLAN.brokers[:2]
+
+
+@pytest.mark.parametrize("ends", ["its orders end", "its approval expires"])
+def test_a_rolling_restart_releases_nothing_once_it_is_over(site: Site, ends: str) -> None:
+    orders, expired = begun(site, RESTART, "bob"), ends == "its approval expires"
+    site.forge(drained=(), orders=orders if expired else None)
+    assert site.at(25 * 60 if expired else 1).drained == PLAN.brokers[:2]
