@@ -320,7 +320,10 @@ def test_wherever_it_is_killed_another_run_goes_on_and_no_broker_is_restarted_wi
 def test_of_several_brokers_of_a_step_one_is_restarted_after_the_other_and_one_that_a_person_released_is_left_out(
     tmp_path: Path,
 ) -> None:
-    brokers = Brokers(LiveCluster(settings_in(tmp_path, broker_conf=QUIET, more=SETTINGS), ClusterShape(bundles=24)))
+    conf = settings_in(
+        tmp_path, broker_conf=f"{QUIET}loadBalancerDistributeBundlesEvenlyEnabled=false\n", more=SETTINGS
+    )
+    brokers = Brokers(LiveCluster(conf, ClusterShape(bundles=24)))
     first, second, third = "broker-1:8080", "broker-2:8080", "broker-3:8080"
     request = PlanRequest(kind=DRAIN, brokers=(first, second, third))
     plan = planned_cluster(brokers.live.source(), request).plan
