@@ -66,6 +66,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     access.kafka_acls,
     election.folders,
     election.zookeeper,
+    election.lease,
     access.zookeeper_acls,
     approvals.policy_of_controllers,
     approvals.policy_satisfiable,

@@ -35,6 +35,39 @@ def zookeeper(facts: Facts) -> Iterator[Finding]:
     )
 
 
+def lease(facts: Facts) -> Iterator[Finding]:
+    """lease-unreachable, lease-forbidden, lease-of-another-cluster."""
+    found = facts.lease
+    if found is None:
+        return
+    if not found.error:
+        yield fine("lease", [found.place], "can be read and changed")
+    elif found.is_forbidden:
+        yield error(
+            "lease-forbidden",
+            found.place,
+            observed=found.error,
+            expected="a Role that lets the account get, create and update the Lease",
+            advice="deploy/kubernetes/lease, or lease.enabled of the chart; elsewhere token_file in [election.lease]",
+        )
+    elif found.is_of_another:
+        yield error(
+            "lease-of-another-cluster",
+            found.place,
+            observed=found.error,
+            expected="a Lease for each cluster",
+            advice="another name in [election.lease], and in the Role",
+        )
+    else:
+        yield error(
+            "lease-unreachable",
+            found.place,
+            observed=found.error,
+            expected="an answer of the API server",
+            advice="correct [election.lease], or let the NetworkPolicy pass the API server's port",
+        )
+
+
 def folders(facts: Facts) -> Iterator[Finding]:
     """folder-not-writable, folder-not-lockable."""
     for folder in facts.folders:

@@ -146,6 +146,19 @@ class ZooKeeperFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseFacts:
+    """The Lease that elects the leader."""
+
+    #: Namespace, name and API server.
+    place: str
+    #: Why it cannot be read or changed; "" where it can.
+    error: str = ""
+    #: Whether that is a right that the account lacks, or another cluster that has the Lease.
+    is_forbidden: bool = False
+    is_of_another: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionFacts:
     """Who executes the commands."""
 
@@ -180,6 +193,7 @@ class Facts:
     kafka: KafkaFacts | None = None
     pulsar_log: PulsarLogFacts | None = None
     zookeeper: ZooKeeperFacts | None = None
+    lease: LeaseFacts | None = None
     folders: tuple[FolderFacts, ...] = ()
     #: The capacity overrides; and why they could not be read.
     capacity: CapacityOverrides = field(default_factory=CapacityOverrides)

@@ -17,6 +17,8 @@ from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
 from controller.adapters.kafka.names import doctor_writer, executor_group
 from controller.adapters.kafka.rights import topics_of
+from controller.adapters.kubernetes.leadership import require_rights
+from controller.adapters.kubernetes.system import lease_api
 from controller.adapters.network.calls import FinishedCall, side_by_side
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
@@ -34,6 +36,7 @@ from controller.doctor.facts import (
     Facts,
     FolderFacts,
     KafkaFacts,
+    LeaseFacts,
     MeasuredClock,
     PulsarFacts,
     SigningKeyFacts,
@@ -45,13 +48,13 @@ from controller.log import recent
 from controller.log.elections import election_system, registry_of
 from controller.log.factory import log_system
 from controller.log.unanswered import Unanswered, recent_unanswered
-from controller.model.errors import SettingsError, TrimtabError
+from controller.model.errors import AccessDeniedError, AnotherClusterError, SettingsError, TrimtabError
 from controller.model.memory import FatalBundle
 from controller.model.name_patterns import is_pattern
 from controller.settings.approvals import ApprovalSettings
 from controller.settings.broker_conf import build, read_broker_conf
 from controller.settings.capacity import CapacityOverrides, read_capacity_overrides
-from controller.settings.election import ElectionByFile, ElectionInZooKeeper
+from controller.settings.election import ElectionByFile, ElectionInZooKeeper, LeaseSettings
 from controller.settings.guardrails import limits_of
 from controller.settings.known_options import KNOWN_KEYS, StrategyNames
 from controller.settings.log import KafkaLogSettings, LogInFolder, LogInKafka, LogInPulsar
@@ -108,6 +111,7 @@ def gather(
             pulsar_log = PulsarLogFacts(log=topics, error=log_away or late)
     if isinstance(settings.election, ElectionInZooKeeper):
         zookeeper = ZooKeeperFacts(election=settings.election, error=_sentence(away, Part.ELECTION) or late)
+    lease = None if settings.election.lease is None else LeaseFacts(place=settings.election.lease.name, error=late)
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
     for question in (each for part in away for each in _ASKS[part]):
         work.pop(question, None)
@@ -122,6 +126,7 @@ def gather(
         kafka=results.get("kafka") or kafka,
         pulsar_log=results.get("pulsar_log") or pulsar_log,
         zookeeper=results.get("zookeeper") or zookeeper,
+        lease=results.get("lease") or lease,
         folders=_folders(settings),
         capacity=capacity,
         capacity_error=capacity_error,
@@ -172,6 +177,9 @@ def _questions(settings: Settings, patience: TimeLimits, log_away: str) -> dict[
     match settings.election:
         case ElectionInZooKeeper() as election:
             work["zookeeper"] = lambda: _zookeeper(election, settings.cluster.name, patience)
+    if settings.election.lease is not None:
+        lease = settings.election.lease
+        work["lease"] = lambda: _lease(lease, settings.cluster.name)
     return work
 
 
@@ -396,6 +404,18 @@ def _zookeeper(election: ElectionInZooKeeper, cluster: str, patience: TimeLimits
     except TrimtabError as error:
         return ZooKeeperFacts(election=election, granted_ms=granted, nodes_error=str(error))
     return ZooKeeperFacts(election=election, granted_ms=granted, open_nodes=nodes)
+
+
+def _lease(lease: LeaseSettings, cluster: str) -> LeaseFacts:
+    place = lease.name
+    try:
+        with closing(lease_api(lease)) as api:
+            place = str(api.place)
+            require_rights(api, cluster)
+    except TrimtabError as error:
+        is_forbidden, is_of_another = isinstance(error, AccessDeniedError), isinstance(error, AnotherClusterError)
+        return LeaseFacts(place=place, error=str(error), is_forbidden=is_forbidden, is_of_another=is_of_another)
+    return LeaseFacts(place=place)
 
 
 def _last_tick(settings: Settings) -> tuple[int | None, str]:

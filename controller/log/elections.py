@@ -9,6 +9,7 @@ from controller.adapters.election.registry import Registry
 from controller.adapters.election.systems import ElectionSystem
 from controller.adapters.folder.election import FileElection
 from controller.adapters.folder.names import LOG_PATH
+from controller.adapters.kubernetes.system import LeaseElection
 from controller.adapters.zookeeper.system import ZooKeeperElection
 from controller.settings.election import ElectionByFile, ElectionInZooKeeper
 from controller.settings.log import LogInFolder
@@ -16,7 +17,12 @@ from controller.settings.trimtab_toml import Settings
 
 
 def election_system(settings: Settings) -> ElectionSystem:
-    """The system in which controllers elect their leader."""
+    """The system in which controllers elect their leader; a Lease elects it where the settings have one."""
+    stores, lease = _system_of_kind(settings), settings.election.lease
+    return stores if lease is None else LeaseElection(stores=stores, lease=lease, cluster=settings.cluster.name)
+
+
+def _system_of_kind(settings: Settings) -> ElectionSystem:
     match settings.election:
         case ElectionInZooKeeper() as election:
             return ZooKeeperElection(election, settings)

@@ -93,7 +93,8 @@ spec:
         {{- end }}
     spec:
       serviceAccountName: {{ include "trimtab.serviceAccount" $root }}
-      automountServiceAccountToken: false
+      # Only the election by a Lease calls the API.
+      automountServiceAccountToken: {{ and $root.Values.lease.enabled (has .component (list "controller" "page")) }}
       enableServiceLinks: false
       # trimtab ends within three seconds after SIGTERM.
       terminationGracePeriodSeconds: 15

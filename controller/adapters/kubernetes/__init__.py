@@ -1,0 +1,1 @@
+"""Kubernetes: a Lease as the election of leaders."""
