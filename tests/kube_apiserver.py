@@ -6,6 +6,7 @@ twenty minutes of a processor.  Tests are skipped where neither that was done no
 
 import json
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -33,7 +34,16 @@ _HOW: Final = "no kube-apiserver and etcd: python -m tests.kube_apiserver builds
 _START_SECONDS: Final = 120.0
 _TOKEN: Final = "admin-token"
 #: Of the API server's module, which names them by folders of its own.
-_STAGED: Final = ["api", "apiextensions-apiserver", "apimachinery", "apiserver", "cli-runtime", "client-go", "cloud-provider", "cluster-bootstrap", "code-generator", "component-base", "component-helpers", "controller-manager", "cri-api", "cri-client", "cri-streaming", "csi-translation-lib", "dynamic-resource-allocation", "endpointslice", "externaljwt", "kms", "kube-aggregator", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl", "kubelet", "metrics", "mount-utils", "pod-security-admission", "sample-apiserver", "sample-cli-plugin", "sample-controller", "streaming"]
+_STAGED: Final = re.findall(
+    r"\S+",
+    """
+    api apiextensions-apiserver apimachinery apiserver cli-runtime client-go cloud-provider cluster-bootstrap
+    code-generator component-base component-helpers controller-manager cri-api cri-client cri-streaming
+    csi-translation-lib dynamic-resource-allocation endpointslice externaljwt kms kube-aggregator
+    kube-controller-manager kube-proxy kube-scheduler kubectl kubelet metrics mount-utils pod-security-admission
+    sample-apiserver sample-cli-plugin sample-controller streaming
+    """,
+)
 
 
 def _program(name: str) -> str | None:

@@ -206,6 +206,8 @@ class PlanRestarts:
     broker: str = ""
     #: When the process of that broker started that the hook has to replace, epoch ms.
     started_ms: int = 0
+    #: Whether the hook has failed.  Else it is not known whether it has ended, and the broker may be starting.
+    hook_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

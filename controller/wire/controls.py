@@ -152,6 +152,7 @@ class PlanRestartsRecord(Record):
     """The broker of this step that the hook restarts, or restarted last."""
     started_ms: Millis = 0
     """When the process of that broker started that the hook has to replace."""
+    hook_failed: bool = False
 
 
 class ControlsDocument(Record):

@@ -171,12 +171,29 @@ class LeaseLeadership:
         self._end.set()
         if self._renewing is not None:
             self._renewing.join(self._seconds)
-        if not self.lost():
-            with suppress(TrimtabError):
-                self._update(lambda lease: _with_spec(lease, holderIdentity="", leaseDurationSeconds=1))
-        self._lose()
+        with self._changing:
+            lease = None if self.lost() else self._lease
+            # First here, then there: whoever holds it next must not find this process leading, too.
+            self._lose()
+        if lease is not None:
+            self._give_back(lease)
         self._api.close()
         self._epochs.close()
+
+    def _give_back(self, lease: LeaseObject | None) -> None:
+        for _ in range(_TRIES):
+            if lease is None or _text(_spec(lease), "holderIdentity") != self._identity:
+                return
+            try:
+                self._api.replace(_with_spec(lease, holderIdentity="", leaseDurationSeconds=1))
+            except LeaseConflictError:
+                with suppress(TrimtabError):
+                    lease = self._api.read()
+            except TrimtabError as error:
+                log.warning("the lease is not given back, so the next leader waits: %s", error)
+                return
+            else:
+                return
 
     # ---- the Lease ----
 

@@ -87,10 +87,9 @@ class StepRestarts:
         if progress.broker != broker:
             self._require_empty(broker)
             before = self._started_ms(broker)
-            self._lease.begin_restart(broker, before)
-            self._run_hook(broker)
-        elif not self._is_new(broker, before):
-            self._run_hook(broker)
+            self._run_hook(broker, before)
+        elif not self._has_been_restarted(broker, progress):
+            self._run_hook(broker, before)
         self._until_swept(broker, self._until_healthy(broker, before))
         self.restarted.append(broker)
         if not self._how.releases:
@@ -101,11 +100,25 @@ class StepRestarts:
         self._until_released(broker)
         self._around.say(f"{broker}: back and healthy, released")
 
-    def _run_hook(self, broker: str) -> None:
+    def _has_been_restarted(self, broker: str, progress: PlanRestarts) -> bool:
+        """Whether the hook that an earlier process ran has restarted *broker*, which may be starting still."""
+        if self._is_new(broker, progress.started_ms):
+            return True
+        if progress.hook_failed or self._answers(broker):
+            return False
+        self._around.say(f"{broker} does not answer: waiting whether it is being started")
+        try:
+            self._until_healthy(broker, progress.started_ms)
+        except RestartFailedError:
+            return False
+        return True
+
+    def _run_hook(self, broker: str, before: int) -> None:
         if self._answers(broker):
             self._require_empty(broker)
         while self._hold():
             self._pause()
+        self._lease.begin_restart(broker, before)
         self._around.say(f"{broker}: empty, the hook restarts it")
         problems = list[TrimtabError]()
 
@@ -117,6 +130,7 @@ class StepRestarts:
 
         why = self._how.hook(broker, meanwhile)
         if why:
+            self._lease.hook_failed(why)
             raise self._failed(broker, f"the hook {why}")
         if problems:
             raise problems[0]

@@ -75,6 +75,10 @@ def some(texts: Sequence[str]) -> str:
     return f"{'; '.join(texts[:_MAX_NAMED])}{more}"
 
 
+def _with_failed_hook(restarts: PlanRestarts | None) -> PlanRestarts | None:
+    return None if restarts is None else replace(restarts, hook_failed=True)
+
+
 @dataclass
 class StepLease:
     """One step of a plan, as this process holds it."""
@@ -181,6 +185,10 @@ class StepLease:
         """Remember that the hook is to replace the process of *broker* that started at *started_ms*, epoch ms."""
         restarts = PlanRestarts(plan=self.sha256, step=self.number + 1, broker=broker, started_ms=started_ms)
         self._change("restart", broker, lambda now: replace(now, restarts=restarts))
+
+    def hook_failed(self, why: str) -> None:
+        """Remember that the hook has failed, because of *why*."""
+        self._change("restart", f"failed: {why}", lambda now: replace(now, restarts=_with_failed_hook(now.restarts)))
 
     def release(self, broker: str) -> None:
         """Let *broker*, which the step has emptied, get bundles again."""

@@ -338,3 +338,42 @@ def test_of_several_brokers_of_a_step_one_is_restarted_after_the_other_and_one_t
     done = brokers.run(plan)
     assert (done.restarted, brokers.hooked, brokers.drained) == ((first, second), [first, second], [])
     assert f"{third} is not drained any more, so it was not restarted" in done.notes
+
+
+def test_a_broker_that_is_still_starting_when_another_run_goes_on_is_not_restarted_again(brokers: Brokers) -> None:
+    plan = drain(brokers)
+
+    def killed_while_it_starts(broker: str) -> str:
+        brokers.away.add(broker)
+        brokers.live.gone.add("first")
+        raise Killed
+
+    brokers.hook_does = killed_while_it_starts
+    with pytest.raises(Killed):
+        brokers.run(plan, holder="first")
+    intervals = iter(range(1000))
+    brokers.live.meanwhile = lambda: brokers.away.clear() if next(intervals) == 2 else None
+    assert brokers.run(plan, holder="second").restarted == (BROKER,)
+    assert brokers.hooked == [BROKER]
+
+
+def test_a_hook_that_failed_runs_again_at_once_where_the_broker_is_down(brokers: Brokers) -> None:
+    plan = drain(brokers)
+
+    def fail(broker: str) -> str:
+        brokers.away.add(broker)
+        return "ended with exit code 1"
+
+    def mended(_: str) -> str:
+        brokers.away.clear()
+        return ""
+
+    brokers.hook_does, brokers.restarts = fail, False
+    with pytest.raises(RestartFailedError):
+        brokers.run(plan)
+    before = brokers.live.interval
+    brokers.hook_does = mended
+    brokers.started[BROKER] += 5
+    assert brokers.run(plan, holder="next").restarted == (BROKER,)
+    assert brokers.hooked == [BROKER, BROKER]
+    assert brokers.live.interval - before <= 2 * PERIOD

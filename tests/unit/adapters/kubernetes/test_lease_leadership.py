@@ -307,3 +307,25 @@ def test_a_token_that_is_none_is_never_sent(api: FakeKubernetes, tmp_path: Path,
     with pytest.raises(AccessDeniedError, match=r"election\.lease\.token_file"):
         api.api(token).read()
     assert api.requests == []
+
+
+def test_a_leader_that_ends_does_not_lead_any_more_when_it_gives_the_lease_back(
+    api: FakeKubernetes, lead: Callable[..., LeaseLeadership]
+) -> None:
+    first, seen = lead(LONG), list[bool]()
+    assert first.acquire(patience())
+    api.before = lambda method: seen.append(first.lost()) if method == "PUT" else None
+    first.release()
+    assert seen == [True]
+    assert api.leases["trimtab"]["spec"]["holderIdentity"] == ""
+
+
+def test_a_holder_with_a_longer_duration_of_its_own_is_not_replaced_before_that(
+    api: FakeKubernetes, lead: Callable[..., LeaseLeadership]
+) -> None:
+    patient, hasty = lead(4 * SECONDS), lead(SECONDS)
+    assert patient.acquire(patience())
+    api.fails = lambda method: 500 if method == "PUT" else 0
+    ends = time.monotonic() + 2 * SECONDS
+    assert not hasty.acquire(lambda: time.monotonic() > ends)
+    assert not patient.lost()
