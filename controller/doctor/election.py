@@ -37,32 +37,32 @@ def zookeeper(facts: Facts) -> Iterator[Finding]:
 
 def lease(facts: Facts) -> Iterator[Finding]:
     """lease-unreachable, lease-forbidden, lease-of-another-cluster."""
-    found = facts.lease
-    if found is None:
+    of_lease = facts.lease
+    if of_lease is None:
         return
-    if not found.error:
-        yield fine("lease", [found.place], "can be read and changed")
-    elif found.is_forbidden:
+    if not of_lease.error:
+        yield fine("lease", [of_lease.place], "can be read and changed")
+    elif of_lease.is_forbidden:
         yield error(
             "lease-forbidden",
-            found.place,
-            observed=found.error,
+            of_lease.place,
+            observed=of_lease.error,
             expected="a Role that lets the account get, create and update the Lease",
             advice="deploy/kubernetes/lease, or lease.enabled of the chart; elsewhere token_file in [election.lease]",
         )
-    elif found.is_of_another:
+    elif of_lease.is_of_another:
         yield error(
             "lease-of-another-cluster",
-            found.place,
-            observed=found.error,
+            of_lease.place,
+            observed=of_lease.error,
             expected="a Lease for each cluster",
             advice="another name in [election.lease], and in the Role",
         )
     else:
         yield error(
             "lease-unreachable",
-            found.place,
-            observed=found.error,
+            of_lease.place,
+            observed=of_lease.error,
             expected="an answer of the API server",
             advice="correct [election.lease], or let the NetworkPolicy pass the API server's port",
         )

@@ -131,12 +131,12 @@ class LeaseApi:
         if answer.status >= 300:
             self._refuse(method, answer)
         try:
-            found = read_object(answer.data)
+            lease = read_object(answer.data)
         except WireError as error:
             raise KubernetesUnreachableError(f"{method} {self.place}: {redacted(str(error))}") from error
-        if not isinstance(found.get("metadata"), dict):
+        if not isinstance(lease.get("metadata"), dict):
             raise KubernetesUnreachableError(f"{method} {self.place}: the answer is no Lease")
-        return found
+        return lease
 
     def _refuse(self, method: str, answer: HttpAnswer) -> NoReturn:
         text = f"{method} {self.place}: {answer.status} {_reason(answer)}"

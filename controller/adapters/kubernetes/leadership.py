@@ -98,7 +98,7 @@ class LeaseLeadership:
         self._end = threading.Event()
         self._renewing: threading.Thread | None = None
         #: Version and holder of the Lease that was seen last, and since when.
-        self._seen: tuple[str, float] = ("", 0.0)
+        self._observed: tuple[str, float] = ("", 0.0)
 
     def acquire(self, stop: Callable[[], bool], stand_by: Callable[[], None] = no_preparation) -> bool:
         """See Leadership.  TrimtabError where the API server cannot be reached at first, or refuses."""
@@ -125,7 +125,7 @@ class LeaseLeadership:
         def with_epoch(lease: LeaseObject) -> LeaseObject:
             stored = self._stored_epoch(lease)
             claimed.append(newer_epoch(self._epochs.epoch(), stored, journal_epoch) + 1)
-            return self._held(_annotated(lease, _EPOCH, str(claimed[-1])))
+            return self._as_holder(_annotated(lease, _EPOCH, str(claimed[-1])))
 
         with self._changing:
             self._update(with_epoch)
@@ -202,12 +202,12 @@ class LeaseLeadership:
         lease = self._api.read()
         self._answered = True
         if lease is None:
-            lease = self._api.create(self._held({"metadata": {"annotations": {_CLUSTER: self._cluster}}}))
+            lease = self._api.create(self._as_holder({"metadata": {"annotations": {_CLUSTER: self._cluster}}}))
         else:
             _require_cluster(self._api, lease, self._cluster)
             if not self._may_take(lease):
                 return False
-            lease = self._api.replace(self._held(_annotated(lease, _CLUSTER, self._cluster)))
+            lease = self._api.replace(self._as_holder(_annotated(lease, _CLUSTER, self._cluster)))
         with self._changing:
             self._lease, self._until = lease, began + self._seconds * _BELIEVED
         return True
@@ -217,12 +217,12 @@ class LeaseLeadership:
         spec = _spec(lease)
         holder = _text(spec, "holderIdentity")
         version, now = f"{lease['metadata'].get('uid')} {lease['metadata'].get('resourceVersion')}", steady()
-        if self._seen[0] != version:
-            self._seen = (version, now)
+        if self._observed[0] != version:
+            self._observed = (version, now)
         duration = max(self._seconds, _duration(spec, self._seconds))
-        return holder in ("", self._identity) or now - self._seen[1] >= duration
+        return holder in ("", self._identity) or now - self._observed[1] >= duration
 
-    def _held(self, lease: LeaseObject) -> LeaseObject:
+    def _as_holder(self, lease: LeaseObject) -> LeaseObject:
         """*lease*, held by this process."""
         spec, now = _spec(lease), _now()
         changes: dict[str, Any] = {
@@ -293,7 +293,9 @@ class LeaseLeadership:
         return epoch
 
     def _agreed(self, key: str, value: str) -> str:
-        self._update(lambda lease: self._held(lease if key in _annotations(lease) else _annotated(lease, key, value)))
+        self._update(
+            lambda lease: self._as_holder(lease if key in _annotations(lease) else _annotated(lease, key, value))
+        )
         return str(_annotations(self._lease or {}).get(key, ""))
 
     # ---- renewals ----
@@ -312,7 +314,7 @@ class LeaseLeadership:
                 began = steady()
                 try:
                     self._require_own(self._lease)
-                    self._keep(self._api.replace(self._held(self._lease or {})), began)
+                    self._keep(self._api.replace(self._as_holder(self._lease or {})), began)
                 except LeaseConflictError:
                     with suppress(TrimtabError):
                         self._lease = self._api.read()
