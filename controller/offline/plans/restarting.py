@@ -173,7 +173,7 @@ class StepRestarts:
 
         def is_swept() -> bool:
             view = self._around.source().view
-            return view.as_of_ms >= back_ms and broker in view.brokers.code_of and broker not in view.missing
+            return view.as_of_ms > back_ms and broker in view.brokers.code_of and broker not in view.missing
 
         self._until(broker, is_swept, "the collectors have not read its load")
 
@@ -189,11 +189,18 @@ class StepRestarts:
         self._until(broker, is_released, "the controllers have not obeyed its release")
 
     def _until(self, broker: str, is_so: Callable[[], bool], why: str) -> None:
-        began_ms = self._around.now_ms()
-        while not is_so():
+        began_ms, problem = self._around.now_ms(), ""
+        while True:
+            try:
+                if is_so():
+                    return
+                problem = ""
+            except TrimtabError as error:  # the log may lie on the brokers that are restarted
+                problem = f" ({error})"
             waited_ms = self._around.now_ms() - began_ms
             if waited_ms > self._patience_ms:
-                raise self._failed(broker, f"{why} for {_since(waited_ms)}: see `{self._around.command('status')}`")
+                status = self._around.command("status")
+                raise self._failed(broker, f"{why} for {_since(waited_ms)}{problem}: see `{status}`")
             self._hold()
             self._pause()
 
