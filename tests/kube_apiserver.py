@@ -10,7 +10,6 @@ import re
 import shutil
 import ssl
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -167,4 +166,4 @@ def build() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(build())
+    build()

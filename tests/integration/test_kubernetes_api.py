@@ -27,6 +27,7 @@ pytestmark = pytest.mark.integration
 
 SECONDS = 2.0
 NAMESPACE = "trimtab"
+NAMESPACE_OBJECT = yaml.safe_load((FOLDER / "namespace.yaml").read_text(encoding="utf-8"))
 #: Kinds of the Prometheus operator, which is not there.
 _OF_THE_OPERATOR = {"ServiceMonitor", "PrometheusRule"}
 _SETS = {
@@ -39,7 +40,7 @@ _SETS = {
 @pytest.fixture(scope="module")
 def server() -> Iterator[ApiServer]:
     with api_server() as started:
-        started.apply([yaml.safe_load((FOLDER / "namespace.yaml").read_text(encoding="utf-8"))])
+        started.apply([NAMESPACE_OBJECT])
         yield started
 
 
@@ -166,7 +167,8 @@ def test_the_kustomize_base_is_accepted_and_applying_it_again_changes_nothing(
 @pytest.mark.parametrize("words", _SETS.values(), ids=_SETS)
 def test_every_value_set_of_the_chart_is_accepted(server: ApiServer, words: tuple[str, ...]) -> None:
     objects = [each for each in rendered(*words) if each["kind"] not in _OF_THE_OPERATOR]
-    namespaced = [{**each, "metadata": {**each["metadata"], "namespace": NAMESPACE}} for each in objects]
+    server.apply([{**NAMESPACE_OBJECT, "metadata": {**NAMESPACE_OBJECT["metadata"], "name": "charts"}}])
+    namespaced = [{**each, "metadata": {**each["metadata"], "namespace": "charts"}} for each in objects]
     text = server.apply(namespaced, "--server-side", "--force-conflicts", "--dry-run=server", "--warnings-as-errors")
     assert len(text.splitlines()) == len(namespaced)
 

@@ -121,7 +121,7 @@ def told(said: Mapping[str, Any], owners: Owners, missing: Mapping[str, list[int
     return not more and not missing
 
 
-def by_steps(stage: Stage, cluster: PulsarCluster, conf: Path, said: Mapping[str, Any], capacity: float) -> None:
+def by_steps(stage: Stage, cluster: PulsarCluster, conf: Path, said: dict[str, Any], capacity: float) -> None:
     """Carry out step after step, and restart and release the brokers of each as a person does."""
     for number, step in enumerate(said["steps"], 1):
         began = time.monotonic()

@@ -229,13 +229,15 @@ def test_stop_all_ends_it_once_the_restart_is_done(brokers: Brokers, when: str) 
 
 
 def test_a_second_run_of_the_same_plan_takes_over_and_the_first_one_ends(brokers: Brokers) -> None:
-    plan = drain(brokers)
-    brokers.hook_does = lambda _: (
-        brokers.live.change(
-            orders=replace(brokers.live.controls.orders, holder="another")  # type: ignore[type-var]
-        )
-        and ""
-    )  # type: ignore[return-value]
+    plan, live = drain(brokers), brokers.live
+
+    def take_over(_: str) -> str:
+        orders = live.controls.orders
+        assert orders is not None
+        live.change(orders=replace(orders, holder="another"))
+        return ""
+
+    brokers.hook_does = take_over
     with pytest.raises(PlanHaltedError, match="another `trimtab apply`"):
         brokers.run(plan)
     assert brokers.drained == [BROKER]
@@ -394,7 +396,12 @@ def test_a_log_that_is_away_while_its_broker_restarts_is_waited_for(brokers: Bro
 
 def test_collectors_that_read_nothing_after_a_restart_are_named(brokers: Brokers) -> None:
     plan, live = drain(brokers), brokers.live
-    brokers.hook_does = lambda broker: live.silent.add(broker) or ""
+
+    def hide(broker: str) -> str:
+        live.silent.add(broker)
+        return ""
+
+    brokers.hook_does = hide
     with pytest.raises(RestartFailedError, match=r"the collectors have not read its load for .*trimtab status"):
         brokers.run(plan)
     assert brokers.drained == [BROKER]
