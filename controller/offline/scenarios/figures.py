@@ -175,7 +175,7 @@ def value_of(expectation: Expectation, scenario: FigureTerms, run: SimulatedRun)
         case "failed commands":
             return float(sum(at >= after for at, _ in run.failures))
         case "topic max/mean":
-            return float(np.nanmax(run.topics[after:], initial=-np.inf)) if len(run.topics[after:]) else float("nan")
+            return float(np.nanmax(run.topics[after:], initial=1.0))
         case "intervals to balance":
             events = np.array(events_of(scenario, run))
             waits = intervals_to_balance(scenario, run)[events >= after]
