@@ -34,7 +34,7 @@ CREATE TABLE IF NOT EXISTS holders (name PRIMARY KEY, holder INTEGER);
 CREATE TABLE IF NOT EXISTS members (team, member INTEGER PRIMARY KEY AUTOINCREMENT);
 CREATE TABLE IF NOT EXISTS cells (team, partition INTEGER, state, done INTEGER, PRIMARY KEY (team, partition));
 """
-_ONE_PARTITION: Final = ("journal", "dead_letters", "summaries")
+_ONE_PARTITION: Final = ("journal", "dead_letters", "summaries", "election")
 _LOOK_SECONDS: Final = 0.01
 
 
@@ -148,6 +148,10 @@ class SqliteLog:
         found = {partition: Ends(end if first is None else first, end, count) for partition, end, first, count in rows}
         ends = dict(self.sql("SELECT partition, next FROM partitions WHERE topic = ?", topic))
         return {partition: found.get(partition, Ends(end, end, 0)) for partition, end in ends.items()}
+
+    def delete_before(self, topic: LogTopic, partition: int, first: Position) -> None:
+        """See Log."""
+        self.sql("UPDATE partitions SET first = ? WHERE topic = ? AND partition = ?", first, topic, partition)
 
     def counted_from(self, topic: LogTopic) -> str:
         """See Log."""

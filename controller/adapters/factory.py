@@ -15,7 +15,7 @@ from controller.adapters.kafka.unreachable import why_unreachable as why_kafka_i
 from controller.adapters.pulsar.log.unreachable import why_unreachable as why_pulsar_is_unreachable
 from controller.adapters.zookeeper.system import ZooKeeperElection
 from controller.model.errors import AnotherClusterError
-from controller.settings.election import ElectionByFile, ElectionInZooKeeper
+from controller.settings.election import ElectionByFile, ElectionInZooKeeper, ElectionOnLog
 from controller.settings.log import LogInFolder, LogInKafka, LogInPulsar
 from controller.settings.trimtab_toml import Settings
 
@@ -31,6 +31,8 @@ def election_server(settings: Settings) -> WatchedServer | None:
             return ZooKeeperElection(election, settings).server()
         case ElectionByFile():
             return None
+        case ElectionOnLog():
+            return log_server(settings)
         case other:
             assert_never(other)
 

@@ -57,7 +57,10 @@ def servers(settings: Settings, parts: Iterable[Part] = Part) -> dict[Part, Watc
         Part.ELECTION: lambda: election_server(settings),
         Part.BROKERS: lambda: _brokers(settings),
     }
-    by_part = {part: server_of[part]() for part in parts}
+    parts = set(parts)
+    if settings.elects_on_log and Part.LOG in parts:
+        parts.discard(Part.ELECTION)  # it is the same server
+    by_part = {part: server_of[part]() for part in Part if part in parts}
     return {part: server for part, server in by_part.items() if server is not None}
 
 

@@ -60,7 +60,12 @@ def show_findings(answer: DoctorAnswer, *, as_json: bool) -> NoReturn:
 def _print_grants(settings: Settings) -> None:
     if settings.log.kafka is None:
         raise SettingsError("--grants needs a log in Kafka: add a section [log.kafka]")
-    for right in rights(settings.log.kafka, group=settings.executor.group, cluster=settings.cluster.name):
+    for right in rights(
+        settings.log.kafka,
+        group=settings.executor.group,
+        cluster=settings.cluster.name,
+        election=settings.elects_on_log,
+    ):
         typer.echo(f"kafka-acls.sh --bootstrap-server {settings.log.kafka.bootstrap} {right.command}")
 
 

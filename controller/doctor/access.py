@@ -43,7 +43,8 @@ def kafka_acls(facts: Facts) -> Iterator[Finding]:
             " (`trimtab doctor --grants` prints them)",
         )
         return
-    needed = rights(log, group=facts.settings.executor.group, cluster=facts.settings.cluster.name)
+    ours = facts.settings
+    needed = rights(log, group=ours.executor.group, cluster=ours.cluster.name, election=ours.elects_on_log)
     findings = list(_too_wide(kafka.acls, needed))
     yield from findings
     if not findings:

@@ -97,6 +97,8 @@ def gather(
     settings: Settings, patience: TimeLimits = TIME_LIMITS, away: Mapping[Part, Outage] = MappingProxyType({})
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
+    if settings.elects_on_log and Part.LOG in away:
+        away = {**away, Part.ELECTION: away[Part.LOG]}
     log_away = _sentence(away, Part.LOG)
     work = _questions(settings, patience, log_away)
     late = f"no answer within {patience.all:g} s"
@@ -171,7 +173,7 @@ def _questions(settings: Settings, patience: TimeLimits, log_away: str) -> dict[
         work["pulsar"] = lambda: pulsar_facts(settings, patience)
     match settings.log:
         case LogInKafka(kafka=log):
-            work["kafka"] = lambda: _kafka(log, settings.cluster.name, patience)
+            work["kafka"] = lambda: _kafka(log, settings, patience)
         case LogInPulsar(pulsar=topics):
             work["pulsar_log"] = lambda: inspect_log(topics, answer_seconds=patience.answer)
     match settings.election:
@@ -357,8 +359,8 @@ def _ahead(report: Mapping[str, Any] | None) -> float | None:
     return made - _now_ms() if isinstance(made, int | float) and made > 0 else None
 
 
-def _kafka(log: KafkaLogSettings, cluster: str, patience: TimeLimits) -> KafkaFacts:
-    names = topics_of(log)
+def _kafka(log: KafkaLogSettings, settings: Settings, patience: TimeLimits) -> KafkaFacts:
+    cluster, names = settings.cluster.name, topics_of(log, election=settings.elects_on_log)
     try:
         topics, problem = kafka_inspect.topics(log.bootstrap, names, client=log.client, answer_seconds=patience.answer)
     except TrimtabError as error:

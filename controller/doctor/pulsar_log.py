@@ -143,6 +143,8 @@ def log_topics(facts: Facts) -> Iterator[Finding]:
     if log_facts is None or log_facts.policies is None:
         return
     log, partitions = log_facts.log, specs(log_facts.log)
+    if not facts.settings.elects_on_log:
+        del partitions[log.election_topic]
     for name in [name for name in partitions if name not in log_facts.topics]:
         yield warning(
             "pulsar-log-topic-missing",
@@ -167,7 +169,7 @@ def log_topics(facts: Facts) -> Iterator[Finding]:
 
 def _partitions(log_facts: PulsarLogFacts) -> Iterator[Finding]:
     log = log_facts.log
-    for name in (log.journal_topic, ticks_control(log)):
+    for name in (log.journal_topic, log.election_topic, ticks_control(log)):
         if log_facts.topics.get(name, 1) != 1:
             yield error(
                 "pulsar-log-partitions",

@@ -54,11 +54,9 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
     if kafka is None or kafka.error:
         return
     log = kafka.log
-    for name in _names(log):
+    for name in _names(facts):
         if name not in kafka.topics:
-            partitions = (
-                1 if name in (log.journal_topic, log.dead_letters_topic, log.summaries_topic) else log.partitions
-            )
+            partitions = log.partitions if name in (log.metrics_topic, log.results_topic, log.commands_topic) else 1
             yield warning(
                 "topic-missing",
                 name,
@@ -69,23 +67,23 @@ def topics_exist(facts: Facts) -> Iterator[Finding]:
                 f" --replication-factor {log.replication_factor} --config message.timestamp.type=LogAppendTime"
                 f" --config compression.type=zstd --config max.message.bytes={LARGEST_BATCH}",
             )
-    if all(name in kafka.topics for name in _names(log)):
-        yield fine("topics", _names(log), "exist")
+    if all(name in kafka.topics for name in _names(facts)):
+        yield fine("topics", _names(facts), "exist")
 
 
 def partitions(facts: Facts) -> Iterator[Finding]:
-    """topic-partitions: one for the journal; a result goes to the partition with the number of its command's."""
+    """topic-partitions: one for journal and election; a result's has the number of its command's."""
     for log, described in _described_topics(facts):
-        journal, commands = described.get(log.journal_topic), described.get(log.commands_topic)
-        results = described.get(log.results_topic)
-        if journal is not None and journal.partitions != 1:
-            yield error(
-                "topic-partitions",
-                log.journal_topic,
-                observed=counted(journal.partitions, "partition"),
-                expected="1: decisions must be in one order",
-                advice="create another topic of one partition and name it journal_topic in [log.kafka]",
-            )
+        commands, results = described.get(log.commands_topic), described.get(log.results_topic)
+        for name, key in ((log.journal_topic, "journal_topic"), (log.election_topic, "election_topic")):
+            if name in described and described[name].partitions != 1:
+                yield error(
+                    "topic-partitions",
+                    name,
+                    observed=counted(described[name].partitions, "partition"),
+                    expected="1: its records must be in one order",
+                    advice=f"create another topic of one partition and name it {key} in [log.kafka]",
+                )
         if commands is not None and results is not None and results.partitions < commands.partitions:
             yield error(
                 "topic-partitions",
@@ -107,6 +105,8 @@ def retention(facts: Facts) -> Iterator[Finding]:
             # The epoch and the memory are read from the journal's last entries, however long ago they were written;
             # the controller deletes entries that it no longer needs.
             log.journal_topic: (7 * _DAY_MS, None, "the last decision with its memory"),
+            # trimtab deletes what it needs no more; with a retention, pauses would end while no process runs.
+            log.election_topic: (7 * _DAY_MS, None, "the controls, proposals and approvals"),
             log.metrics_topic: (
                 forgotten,
                 max(_DAY_MS, _reach_back(log)),
@@ -122,14 +122,15 @@ def retention(facts: Facts) -> Iterator[Finding]:
             yield from _cleanup(name, topic)
             retention_ms = int(topic.config.get("retention.ms", "-1"))
             wish = better or least
-            if 0 <= retention_ms < wish or (name == log.journal_topic and retention_ms >= 0):
+            endless = name in (log.journal_topic, log.election_topic)
+            if 0 <= retention_ms < wish or (endless and retention_ms >= 0):
                 yield Finding(
                     code="retention-too-short",
                     severity="error" if retention_ms < least else "warning",
                     objects=(name,),
                     observed=f"retention.ms={retention_ms} ({retention_ms / _MINUTE_MS:g} min)",
-                    expected=f"{'-1' if name == log.journal_topic else f'{wish} or more'}: {why}",
-                    advice=_alter(name, "retention.ms", "-1" if name == log.journal_topic else str(wish)),
+                    expected=f"{'-1' if endless else f'{wish} or more'}: {why}",
+                    advice=_alter(name, "retention.ms", "-1" if endless else str(wish)),
                 )
 
 
@@ -157,11 +158,12 @@ def timestamps(facts: Facts) -> Iterator[Finding]:
 def record_sizes(facts: Facts) -> Iterator[Finding]:
     """max-message-bytes."""
     for log, described in _described_topics(facts):
-        for name in _names(log):
+        large = (log.metrics_topic, log.journal_topic, log.summaries_topic, log.election_topic)
+        for name in _names(facts):
             text = described[name].config.get("max.message.bytes") if name in described else None
             if text is None:
                 continue
-            if int(text) < _RECORD_BYTES and name in (log.metrics_topic, log.journal_topic, log.summaries_topic):
+            if int(text) < _RECORD_BYTES and name in large:
                 expected, better = f"{_RECORD_BYTES} or more", _RECORD_BYTES
             elif int(text) > LARGEST_RECORD:
                 expected = (
@@ -184,8 +186,8 @@ def record_sizes(facts: Facts) -> Iterator[Finding]:
 
 def compression(facts: Facts) -> Iterator[Finding]:
     """compression-type."""
-    for log, described in _described_topics(facts):
-        for name in _names(log):
+    for _, described in _described_topics(facts):
+        for name in _names(facts):
             text = described[name].config.get("compression.type") if name in described else None
             if text not in (None, *_BOUNDED_CODECS):
                 yield warning(
@@ -200,8 +202,8 @@ def compression(facts: Facts) -> Iterator[Finding]:
 
 def copies(facts: Facts) -> Iterator[Finding]:
     """replication-factor."""
-    for log, described in _described_topics(facts):
-        single = [name for name in _names(log) if name in described and described[name].replication < 2]
+    for _, described in _described_topics(facts):
+        single = [name for name in _names(facts) if name in described and described[name].replication < 2]
         if single:
             yield warning(
                 "replication-factor",
@@ -215,8 +217,8 @@ def copies(facts: Facts) -> Iterator[Finding]:
 
 def copies_in_sync(facts: Facts) -> Iterator[Finding]:
     """min-insync-replicas: how many copies a record has before it is acknowledged."""
-    for log, described in _described_topics(facts):
-        for name in _names(log):
+    for _, described in _described_topics(facts):
+        for name in _names(facts):
             topic = described.get(name)
             text = "" if topic is None else topic.config.get("min.insync.replicas", "")
             if topic is None or not text or topic.replication < 2:
@@ -249,8 +251,10 @@ def _alter(topic: str, key: str, value: str) -> str:
     return f"kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {key}={value}"
 
 
-def _names(log: KafkaLogSettings) -> tuple[str, ...]:
-    return topics_of(log)
+def _names(facts: Facts) -> tuple[str, ...]:
+    """The topics that these settings use."""
+    kafka = facts.kafka
+    return () if kafka is None else topics_of(kafka.log, election=facts.settings.elects_on_log)
 
 
 def _described_topics(facts: Facts) -> Iterator[tuple[KafkaLogSettings, "dict[str, TopicFacts]"]]:

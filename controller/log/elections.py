@@ -11,7 +11,9 @@ from controller.adapters.folder.election import FileElection
 from controller.adapters.folder.names import LOG_PATH
 from controller.adapters.kubernetes.system import LeaseElection
 from controller.adapters.zookeeper.system import ZooKeeperElection
-from controller.settings.election import ElectionByFile, ElectionInZooKeeper
+from controller.log.election.system import LogElection
+from controller.log.factory import log_system
+from controller.settings.election import ElectionByFile, ElectionInZooKeeper, ElectionOnLog
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
 
@@ -31,6 +33,14 @@ def _system_of_kind(settings: Settings) -> ElectionSystem:
                 with suppress(OSError):  # reading the log reports what is wrong
                     refuse_another(Path(settings.log.folder.path), settings.cluster.name, key=LOG_PATH)
             return FileElection(Path(election.path), cluster=settings.cluster.name)
+        case ElectionOnLog() as election:
+            log = log_system(settings)
+            return LogElection(
+                log.connect_briefly,
+                cluster=settings.cluster.name,
+                session_seconds=election.session_timeout_seconds,
+                where=f"the election's topic in {log.where}",
+            )
         case other:
             assert_never(other)
 

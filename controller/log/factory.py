@@ -20,6 +20,8 @@ from controller.settings.trimtab_toml import Settings
 
 #: How long a collector waits for a Pulsar that does not answer: it has a deadline for each interval.
 _COLLECTOR_SECONDS: Final = 10.0
+#: How long somebody waits who asks who leads, or changes the controls.
+_BRIEF_SECONDS: Final = 5.0
 
 
 def log_system(settings: Settings) -> LogSystem:
@@ -28,12 +30,19 @@ def log_system(settings: Settings) -> LogSystem:
     match settings.log:
         case LogInKafka(kafka=log):
             connect = partial(KafkaLog, log, cluster=cluster, executor=settings.executor)
-            return LogSystem(connect, settings, where=f"Kafka at {log.bootstrap}")
+            briefly = partial(connect, seconds=_BRIEF_SECONDS)
+            return LogSystem(connect, settings, where=f"Kafka at {log.bootstrap}", connect_briefly=briefly)
         case LogInPulsar(pulsar=log):
             executor, patience = str(uuid4()), float(settings.executor.session_timeout_seconds)
             connect_to_pulsar = partial(PulsarLog, log, cluster=cluster, executor=executor, claim_seconds=patience)
             collect = partial(connect_to_pulsar, seconds=_COLLECTOR_SECONDS)
-            return LogSystem(connect_to_pulsar, settings, where=f"Pulsar at {log.service_url}", collect=collect)
+            return LogSystem(
+                connect_to_pulsar,
+                settings,
+                where=f"Pulsar at {log.service_url}",
+                collect=collect,
+                connect_briefly=partial(connect_to_pulsar, seconds=_BRIEF_SECONDS),
+            )
         case LogInFolder(folder=log):
             path = Path(log.path)
             hours = log.summaries_retention_hours

@@ -35,7 +35,7 @@ from controller.log.port import (
 from controller.model.errors import LeadershipLostError
 
 _MARK: Final = "mark"
-_ONE_PARTITION: Final = ("journal", "ticks", "dead_letters", "summaries")
+_ONE_PARTITION: Final = ("journal", "ticks", "dead_letters", "summaries", "election")
 _CELL: Final = "cells"
 _LARGEST_GAP: Final = 3
 
@@ -168,6 +168,12 @@ class MemoryLog:
         if not self.server.exists(topic):
             return {}
         return {number: _ends(each, since_ms) for number, each in enumerate(self.server.topic(topic))}
+
+    def delete_before(self, topic: LogTopic, partition: int, first: Position) -> None:
+        """See Log."""
+        with self.server.effect(f"delete {topic}"):
+            here = self.server.topic(topic)[partition]
+            here.first = max(here.first, first)
 
     def counted_from(self, topic: LogTopic) -> str:  # noqa: ARG002
         """See Log."""

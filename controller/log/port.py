@@ -13,7 +13,9 @@ from controller.model.errors import TrimtabError
 
 #: A topic by its role; the settings of a system give it a name.  "ticks" holds what is about to be ticked: a system
 #: that appends atomically needs no such topic, drops appends to it, and has no ``history`` of it.
-LogTopic: TypeAlias = Literal["metrics", "results", "commands", "journal", "dead_letters", "ticks", "summaries"]
+LogTopic: TypeAlias = Literal[
+    "metrics", "results", "commands", "journal", "dead_letters", "ticks", "summaries", "election"
+]
 #: A place in one partition: grows as records are appended, possibly with gaps.  Opaque: never add to it or subtract.
 Position: TypeAlias = int
 
@@ -264,6 +266,10 @@ class Log(Protocol):
 
     def ends(self, topic: LogTopic, since_ms: int | None = None) -> Mapping[int, Ends]:
         """The extent of each partition, of records appended at *since_ms* or later; empty if there is no topic."""
+        ...
+
+    def delete_before(self, topic: LogTopic, partition: int, first: Position) -> None:
+        """Delete the records of *topic*, which no scope decides, before *first*: at once, or later, or not all."""
         ...
 
     def counted_from(self, topic: LogTopic) -> str:

@@ -33,12 +33,16 @@ class LogSystem:
         where: str,
         retention: FolderRetention | None = None,
         collect: Callable[[], Log] | None = None,
+        connect_briefly: Callable[[], Log] | None = None,
     ) -> None:
         """*where*: its name for messages.  *retention*: deletes old records, where the system does not do so itself.
 
         *collect*: opens a log for a collector, which has deadlines, where that is another one.
+        *connect_briefly*: opens one whose calls give up within seconds.
         """
-        self._connect, self._where, self._retention = connect, where, retention
+        self.where = where
+        self.connect_briefly = connect_briefly or connect
+        self._connect, self._retention = connect, retention
         self._collect = collect or connect
         self._cluster, self._whole_every_ms = settings.cluster.name, settings.whole_every_ms
         self._group = settings.executor.group
@@ -92,4 +96,4 @@ class LogSystem:
 
     def records(self) -> LogRecords:
         """The topics byte for byte."""
-        return LogRecords(self._connect(), where=self._where)
+        return LogRecords(self._connect(), where=self.where)

@@ -1,6 +1,6 @@
 """[election]: how several controllers elect their leader.  ``kind`` says where."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 from urllib.parse import urlsplit
 
@@ -10,8 +10,9 @@ from controller.settings.access import TlsSettings, ZooKeeperAuthSettings
 from controller.settings.addresses import ZooKeeperServers
 from controller.settings.section import PathText, Section, Text, Url
 
-#: Sections that the file election does not have.
+#: Sections that the file election does not have, and those that an election on the log does not have.
 _OF_A_SERVER: Final = ("auth", "tls", "lease")
+_OF_ZOOKEEPER: Final = ("auth", "tls")
 
 
 #: Where the kubelet puts what a pod needs for the API.
@@ -51,7 +52,8 @@ class ElectionInZooKeeper(Section):
     """Controllers elect their leader in ZooKeeper."""
 
     kind: Literal["zookeeper"]
-    """Where controllers elect their leader: "zookeeper", or "file" for a lock file on this machine alone."""
+    """Where controllers elect their leader: "zookeeper"; "log", a topic of the log in Kafka or Pulsar; or "file", a
+    lock file on this machine alone."""
     hosts: ZooKeeperServers = ""
     """ZooKeeper: host:port[,host:port ...]."""
     path: Text
@@ -75,6 +77,26 @@ class ElectionInZooKeeper(Section):
         return self
 
 
+class ElectionOnLog(Section):
+    """Controllers elect their leader in a topic of the log, which is in Kafka or Pulsar: no server but the log's."""
+
+    kind: Literal["log"]
+    """See ElectionInZooKeeper."""
+    hosts: str = ""
+    """Not used."""
+    path: str = ""
+    """Not used: ``election_topic`` in [log.kafka] or [log.pulsar] names the topic."""
+    session_timeout_seconds: PositiveInt = 10
+    """A process that writes nothing for this long is replaced."""
+    lease: LeaseSettings | None = None
+    """See ElectionInZooKeeper."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _needs_no_credentials(cls, value: Any) -> Any:
+        return _without(_OF_ZOOKEEPER, value, "log")
+
+
 class ElectionByFile(Section):
     """Controllers on one machine elect their leader by the lock of a file."""
 
@@ -92,9 +114,16 @@ class ElectionByFile(Section):
     @model_validator(mode="before")
     @classmethod
     def _needs_no_credentials(cls, value: Any) -> Any:
-        if isinstance(value, Mapping) and any(value.get(name) is not None for name in _OF_A_SERVER):
-            raise ValueError("kind is 'file', which has no [election.auth], no [election.tls] and no [election.lease]")
-        return value
+        return _without(_OF_A_SERVER, value, "file")
 
 
-ElectionSettings: TypeAlias = Annotated[ElectionInZooKeeper | ElectionByFile, Field(discriminator="kind")]
+def _without(sections: Sequence[str], value: Any, kind: str) -> Any:
+    if isinstance(value, Mapping) and any(value.get(name) is not None for name in sections):
+        *names, last = [f"no [election.{name}]" for name in sections]
+        raise ValueError(f"kind is {kind!r}, which has {', '.join(names)} and {last}")
+    return value
+
+
+ElectionSettings: TypeAlias = Annotated[
+    ElectionInZooKeeper | ElectionOnLog | ElectionByFile, Field(discriminator="kind")
+]

@@ -45,6 +45,9 @@ class KafkaLogSettings(Section):
     """Refused records, each with the reason."""
     summaries_topic: KafkaTopic = "trimtab-summaries"
     """A summary of each interval for the page: one partition.  Without it decisions are the same."""
+    election_topic: KafkaTopic = "trimtab-election"
+    """With ``kind = "log"`` in [election]: the election, the controls, and what processes share; one partition, without
+    retention."""
     partitions: PositiveInt = 4
     """Number of partitions of the metrics, result and command topics, where trimtab creates them."""
     replication_factor: PositiveInt = 1
@@ -76,12 +79,13 @@ class KafkaLogSettings(Section):
             "journal_topic",
             "dead_letters_topic",
             "summaries_topic",
+            "election_topic",
         )
         used: dict[str, str] = {}
         for purpose in purposes:
             name = getattr(self, purpose)
             if name in used:
-                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: expected six different topics")
+                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: expected different topics")
             used[name] = purpose
         return self
 

@@ -16,6 +16,7 @@ _PURPOSES: Final = (
     "journal_topic",
     "dead_letters_topic",
     "summaries_topic",
+    "election_topic",
 )
 
 
@@ -60,6 +61,8 @@ class PulsarLogSettings(PulsarLogin):
     """Refused records, each with the reason: one partition."""
     summaries_topic: ShortTopic = "summaries"
     """A summary of each interval for the page: one partition.  Without it decisions are the same."""
+    election_topic: ShortTopic = "election"
+    """With ``kind = "log"`` in [election]: the election, the controls, and what processes share; one partition."""
     partitions: Annotated[int, Field(ge=1, le=1024)] = 4
     """Number of partitions of the metrics, result and command topics, where trimtab creates them."""
     retention_hours: Annotated[int, Field(ge=1, le=87_600)] = 168
@@ -78,7 +81,7 @@ class PulsarLogSettings(PulsarLogin):
         for purpose in _PURPOSES:
             name = getattr(self, purpose)
             if name in used:
-                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: expected six different topics")
+                raise ValueError(f"{used[name]} and {purpose} are both {name!r}: expected different topics")
             used[name] = purpose
         return self
 

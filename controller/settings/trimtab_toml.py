@@ -17,10 +17,10 @@ from controller.model.topic_name import is_named_entity
 from controller.settings.access import PulsarLogin, TlsSettings, ZooKeeperAuthSettings
 from controller.settings.addresses import AdminUrls, ListenAddress, ServiceUrl, TraceReceiver, ZooKeeperServers
 from controller.settings.approvals import ApprovalSettings
-from controller.settings.election import ElectionSettings
+from controller.settings.election import ElectionOnLog, ElectionSettings
 from controller.settings.guardrails import GuardrailSettings
 from controller.settings.kafka_client import Scalar
-from controller.settings.log import LogSettings
+from controller.settings.log import LogInFolder, LogSettings
 from controller.settings.notifications import NotificationSettings
 from controller.settings.problems import lines_of, problems
 from controller.settings.pulsar_names import namespace_or_bundle, namespace_or_pattern
@@ -334,6 +334,11 @@ class Settings(Section):
         return self.model_copy(update={"cluster": self.cluster.model_copy(update={"pulsar": str(pulsar)})})
 
     @property
+    def elects_on_log(self) -> bool:
+        """Whether the election lies in a topic of the log."""
+        return isinstance(self.election, ElectionOnLog)
+
+    @property
     def whole_every_ms(self) -> int:
         """How far apart entries with the whole memory are in the journal, ms."""
         return self.journal.whole_every_intervals * self.intervals.period_ms
@@ -360,6 +365,15 @@ class Settings(Section):
     def spark_log_folder(self) -> str:
         """Where Spark's own log is kept."""
         return self.spark.log_path or str(Path(self.verdicts_folder).with_name("spark-logs"))
+
+    @model_validator(mode="after")
+    def _an_election_on_the_log_has_a_server(self) -> Self:
+        if self.elects_on_log and isinstance(self.log, LogInFolder):
+            raise ValueError(
+                "election.kind is 'log' and log.kind is 'folder': a folder is one machine's, so use election.kind ="
+                " 'file', or a log in Kafka or Pulsar"
+            )
+        return self
 
     @model_validator(mode="after")
     def _verdicts_lie_in_a_folder(self) -> Self:

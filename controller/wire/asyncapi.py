@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from controller.wire import commands, journal_records, metrics, results, summary
+from controller.wire import cells, commands, journal_records, metrics, results, summary
 from controller.wire.dead_letter import DeadLetter
 
 _SPECIFICATION: Final = "3.0.0"
@@ -90,6 +90,14 @@ TOPICS: Final = (
         models=summary.MODELS,
         senders=("controller",),
         receivers=("page",),
+    ),
+    DescribedTopic(
+        key="election_topic",
+        name="trimtab-election",
+        what="What trimtab's processes share where the election lies in the log: for them alone.  One partition.",
+        models={f"election.{name}": model for name, model in cells.MODELS.items()},
+        senders=("controller", "collector", "executor", "page"),
+        receivers=("controller", "collector", "executor", "page"),
     ),
 )
 

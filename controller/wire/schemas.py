@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 from pydantic_core.core_schema import ModelSchema
 
-from controller.wire import asyncapi, commands, journal_records, metrics, results, summary
+from controller.wire import asyncapi, cells, commands, journal_records, metrics, results, summary
 from controller.wire.answers import catalogue as answers
 from controller.wire.attribute_docstrings import attribute_docstrings
 from controller.wire.dead_letter import DeadLetter
@@ -28,6 +28,7 @@ MODELS: Final[dict[str, type[BaseModel]]] = {
     **{f"journal.{name}": model for name, model in journal_records.RECORDS.items()},
     "dead_letter": DeadLetter,
     **summary.MODELS,
+    **{f"election.{name}": model for name, model in cells.MODELS.items()},
     "plan": PlanFile,
     **answers.MODELS,
 }

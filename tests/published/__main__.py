@@ -13,10 +13,20 @@ from controller.aggregate.shard.fold import ShardState
 from controller.cli.shared.common_options import own_version
 from controller.cycle.limits import Limits
 from controller.cycle.summary import summary_of
+from controller.log.election.store import has, put
 from controller.model.controls import Choice, OperatorControls, Pause
 from controller.model.errors import WireError
 from controller.model.summary import IntervalSummary
 from controller.wire.base import encode, validate
+from controller.wire.cells import (
+    CellOperation,
+    SnapshotPart,
+    StoreBegin,
+    StoredCell,
+    StoreMark,
+    StoreRecord,
+    text_of,
+)
 from controller.wire.commands import command_event, epoch_event
 from controller.wire.controls import encode_controls
 from controller.wire.dead_letter import Source
@@ -62,6 +72,7 @@ def records() -> Mapping[str, bytes]:
         "journal.part": encode(part),
         "dead_letter": encode(letter),
         "summary": encode_summary(summary()),
+        **{f"election.{name}": encode(record) for name, record in election().items()},
     }
 
 
@@ -69,6 +80,22 @@ def summary() -> IntervalSummary:
     """A summary of two brokers, without verdicts."""
     cluster = view(broker("a:8080", usage=0.9, **{LEFT: 60}), broker("b:8080", usage=0.1, **{RIGHT: 5}))
     return summary_of(cluster, entry(T, UNLOAD), Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=_ISSUED)
+
+
+def election() -> Mapping[str, StoreRecord]:
+    """A record of each kind that lies in the topic of the election."""
+    store, mark = "0a" * 16, "0b" * 16
+    session = put("sessions/one", b"10000")
+    cell = StoredCell(key="epoch", value=text_of(b"3"), version=7, created=2, changed_ms=T)
+    part = SnapshotPart(
+        store=store, cluster=CLUSTER, mark=mark, part=0, parts=1, ordinal=7, digest="0c" * 32, cells=(cell,)
+    )
+    return {
+        "begin": StoreBegin(store=store, cluster=CLUSTER),
+        "operation": CellOperation(store=store, id="0d" * 16, conditions=(has("epoch", 7),), changes=(session,)),
+        "mark": StoreMark(store=store, since=4, id=mark),
+        "part": part,
+    }
 
 
 def controls() -> OperatorControls:

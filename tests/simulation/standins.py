@@ -17,10 +17,22 @@ from unittest.mock import patch
 import controller.adapters.network.calls
 import controller.collector.loop
 import controller.collector.sweeper
+import controller.log.election.collectors
+import controller.log.election.leadership
+import controller.log.election.shared
+import controller.log.election.store
 from tests.simulation.loop import Simulation, Task
 
 #: Which simulation runs.
 _running: list[Simulation] = []
+#: Modules that make names by chance.
+_NAMING: tuple[ModuleType, ...] = (
+    controller.collector.loop,
+    controller.log.election.collectors,
+    controller.log.election.leadership,
+    controller.log.election.shared,
+    controller.log.election.store,
+)
 #: The thread of each.
 _threads: list[int] = []
 
@@ -234,8 +246,8 @@ def standing_in(simulation: Simulation) -> Iterator[None]:
         (threading, {"Lock": Lock, "RLock": RLock, "Condition": Condition, "Event": Event, "Thread": Thread}),
         (controller.adapters.network.calls, {"Thread": Thread, "SimpleQueue": SimpleQueue}),
         (controller.collector.sweeper, {"Lock": Lock}),
-        (controller.collector.loop, {"uuid4": ids(simulation)}),
     ]
+    replaced += [(module, {"uuid4": ids(simulation)}) for module in _NAMING]
     patches = [patch.object(module, name, value) for module, names in replaced for name, value in names.items()]
     _running.append(simulation)
     _threads.append(threading.get_ident())

@@ -4,6 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from controller.model.errors import WireError
+from controller.wire.base import read_object
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupView:
@@ -43,3 +46,13 @@ class CollectorGroup(Protocol):
     def leave(self) -> None:
         """Leave for good."""
         ...
+
+
+def shares_in(stored: bytes) -> dict[str, list[str]]:
+    """Member -> brokers, as *stored* says them; none where it says anything else: the leader then shares out anew."""
+    try:
+        shares = read_object(stored)
+    except WireError:
+        return {}
+    lists = all(isinstance(brokers, list) for brokers in shares.values())
+    return shares if lists and all(isinstance(name, str) for brokers in shares.values() for name in brokers) else {}

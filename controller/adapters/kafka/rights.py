@@ -36,20 +36,24 @@ class Right:
         return f"--add --allow-principal {shlex.quote(self.principal)} {operations} {where}{prefixed}"
 
 
-def rights(log: KafkaLogSettings, *, group: str, cluster: str) -> tuple[Right, ...]:
-    """Everything that trimtab needs on *log* for *cluster*, whose executors' group is *group* of [executor]."""
+def rights(log: KafkaLogSettings, *, group: str, cluster: str, election: bool = False) -> tuple[Right, ...]:
+    """Everything that trimtab needs on *log* for *cluster*, whose executors' group is *group* of [executor].
+
+    *election*: it lies there, too.
+    """
     return (
         *_collector(log, cluster),
         *_controller(log, cluster),
         *_executor(log, group, cluster),
         *_reader(log, cluster),
+        *(_election(log) if election else ()),
     )
 
 
-def topics_of(log: KafkaLogSettings) -> tuple[str, ...]:
-    """The topics of *log*."""
+def topics_of(log: KafkaLogSettings, *, election: bool = False) -> tuple[str, ...]:
+    """The topics of *log*; *election*: the election lies there, too."""
     decisive = (log.metrics_topic, log.results_topic, log.commands_topic, log.journal_topic)
-    return (*decisive, log.dead_letters_topic, log.summaries_topic)
+    return (*decisive, log.dead_letters_topic, log.summaries_topic, *([log.election_topic] if election else ()))
 
 
 def _collector(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
@@ -92,6 +96,15 @@ def _reader(log: KafkaLogSettings, cluster: str) -> Iterator[Right]:
     yield _writer(who, doctor_writer(cluster))
     yield _readers(who)
     yield Right(principal=who, resource="cluster", name=CLUSTER, operations=("Describe",))  # to read the ACLs
+
+
+def _election(log: KafkaLogSettings) -> Iterator[Right]:
+    """Each process writes that it is there; who sets controls, proposes or approves writes, too."""
+    names, topic = log.principals, log.election_topic
+    yield _topic(names.collector, topic, "Read", "Write")
+    yield _topic(names.controller, topic, "Read", "Write", "Delete")  # Delete: what lies before a snapshot
+    yield _topic(names.executor, topic, "Read", "Write")
+    yield _topic(names.reader, topic, "Read", "DescribeConfigs", "Write")
 
 
 def _topic(who: str, topic: str, *operations: str) -> Right:

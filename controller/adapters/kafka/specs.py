@@ -28,7 +28,7 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
     # With one broker down all others hold every acknowledged record.
     safe = {**_BOUNDED, "min.insync.replicas": str(max(1, copies - 1))}
     retained = {**safe, "retention.ms": str(settings.retention_hours * _HOUR_MS)}
-    # The journal is pruned by the controller, which knows what is still needed.
+    # Of the journal and the election trimtab deletes what it needs no more.
     journal = {**safe, "retention.ms": "-1", "retention.bytes": "-1"}
     summaries = {**safe, "retention.ms": str(settings.summaries_retention_hours * _HOUR_MS)}
     many, one = settings.partitions, 1
@@ -39,6 +39,7 @@ def topic_specs(settings: KafkaLogSettings) -> list[TopicSpec]:
         (settings.dead_letters_topic, one, retained),
         (settings.journal_topic, one, journal),
         (settings.summaries_topic, one, summaries),
+        (settings.election_topic, one, journal),
     )
     return [
         TopicSpec(name=name, partitions=partitions, replication_factor=copies, config=config)

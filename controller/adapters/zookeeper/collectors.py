@@ -27,27 +27,16 @@ from kazoo.exceptions import (
 )
 from kazoo.handlers.threading import KazooTimeoutError
 
-from controller.adapters.election.collectors import GroupView
+from controller.adapters.election.collectors import GroupView, shares_in
 from controller.adapters.zookeeper.access import ZooKeeperAccess
 from controller.adapters.zookeeper.client import ZooKeeperConnection
 from controller.adapters.zookeeper.contenders import Contenders, id_of
-from controller.model.errors import TrimtabError, WireError
-from controller.wire.base import read_object
+from controller.model.errors import TrimtabError
 
 log = logging.getLogger(__name__)
 
 #: How long to wait for one answer; a collector must not miss its interval.
 _ANSWER_SECONDS: Final = 2.0
-
-
-def shares_in(node: bytes) -> dict[str, list[str]]:
-    """Member -> brokers, as *node* holds them; none where it holds anything else: the leader then shares out anew."""
-    try:
-        shares = read_object(node)
-    except WireError:
-        return {}
-    lists = all(isinstance(brokers, list) for brokers in shares.values())
-    return shares if lists and all(isinstance(name, str) for brokers in shares.values() for name in brokers) else {}
 
 
 class ZooKeeperGroup:

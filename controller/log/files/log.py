@@ -114,6 +114,9 @@ class FolderLog:
         start = OLDEST if since_ms is None else Start(since_ms=since_ms)
         return {0: Ends(max(listing.begin, begin_of(listing, start)), listing.end)}
 
+    def delete_before(self, topic: LogTopic, partition: int, first: Position) -> None:
+        """See Log.  Retention deletes old files (controller.adapters.folder.retention)."""
+
     def counted_from(self, topic: LogTopic) -> str:
         """See Log.  The oldest file; those that a topic has numbers for keep them."""
         return "" if topic in NUMBERED else self._listed(topic).oldest

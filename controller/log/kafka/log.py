@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from controller.adapters.kafka.client import PATIENCE_SECONDS
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.network.deadline import Deadline
 from controller.log.kafka.claims import KafkaClaims
@@ -19,9 +20,16 @@ _NO_EXECUTOR: Final = ExecutorSettings()
 class KafkaLog(KafkaTopics):
     """Log in the topics that *settings* names, which are *cluster*'s alone."""
 
-    def __init__(self, settings: KafkaLogSettings, *, cluster: str, executor: ExecutorSettings = _NO_EXECUTOR) -> None:
-        """*executor*: used by ``claims`` alone."""
-        super().__init__(settings)
+    def __init__(
+        self,
+        settings: KafkaLogSettings,
+        *,
+        cluster: str,
+        executor: ExecutorSettings = _NO_EXECUTOR,
+        seconds: float = PATIENCE_SECONDS,
+    ) -> None:
+        """*executor*: used by ``claims`` alone.  *seconds*: see KafkaTopics."""
+        super().__init__(settings, seconds=seconds)
         self._executor, self._cluster = executor, cluster
         self._producer: Producer | None = None
         self._one_at_a_time = threading.RLock()

@@ -23,13 +23,15 @@ _LOOK_SECONDS: Final = 0.02
 class PartitionOffsets:
     """Asks Kafka for the partitions of a topic and their offsets.  Safe for threads; connects when first used."""
 
-    def __init__(self, bootstrap: str, client: Client) -> None:
-        self._bootstrap, self._client = bootstrap, client
+    def __init__(self, bootstrap: str, client: Client, *, seconds: float = PATIENCE_SECONDS) -> None:
+        """*seconds*: how long an answer may take."""
+        self._bootstrap, self._client, self._seconds = bootstrap, client, seconds
         self._consumers: dict[str, Any] = {}
         self._opening = threading.Lock()
 
     def partitions(self, topic: str, seconds: float = PATIENCE_SECONDS / 4) -> int:
         """How many partitions *topic* has, 0 where it does not exist."""
+        seconds = min(seconds, self._seconds)
         consumer = self._consumer("read_uncommitted")
         described = topics_there(consumer, self._bootstrap, self._client, topic, seconds).get(topic)
         return 0 if described is None else described.partitions
@@ -38,9 +40,9 @@ class PartitionOffsets:
         """The first offset, of records appended at *since_ms* or later, and the one after the last."""
         consumer = self._consumer("read_uncommitted")
         try:
-            first, end = ends_of(consumer, topic, partition, PATIENCE_SECONDS)
+            first, end = ends_of(consumer, topic, partition, self._seconds)
             if since_ms is not None:
-                since = offset_since(consumer, topic, partition, since_ms, PATIENCE_SECONDS)
+                since = offset_since(consumer, topic, partition, since_ms, self._seconds)
                 first = end if since is None else since
         except ck.KafkaException as error:
             raise self._translate(topic, error) from error
@@ -52,7 +54,7 @@ class PartitionOffsets:
         consumer, patience = self._consumer("read_committed"), Deadline.after(_MARKER_SECONDS)
         try:
             while True:
-                _, stable = ends_of(consumer, topic, partition, PATIENCE_SECONDS)
+                _, stable = ends_of(consumer, topic, partition, self._seconds)
                 if stable >= end or patience.passed:
                     return stable
                 time.sleep(_LOOK_SECONDS)

@@ -73,11 +73,14 @@ class KafkaReader:
         is_whole: bool,
         offsets: PartitionOffsets,
         end_known_ms: int = 100,
+        seconds: float = PATIENCE_SECONDS,
     ) -> None:
         """*starts*: by partition.  *is_whole*: also partitions that the topic gets later are read.
 
         *end_known_ms*: after so long without a record Kafka reports the end of a partition; a record comes at once.
+        *seconds*: how long nothing may come where something has to.
         """
+        self._seconds = seconds
         self._where, self._topic, self._client = f"Kafka at {bootstrap}, topic {topic!r}", topic, client
         self._bootstrap, self._offsets, self._is_whole = bootstrap, offsets, is_whole
         #: Partition -> the offset before which everything has been read.
@@ -110,7 +113,7 @@ class KafkaReader:
 
     def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader.  Waits for transactions that are open now; TrimtabError where one stays open."""
-        self._look(PATIENCE_SECONDS / 4)
+        self._look(self._seconds / 4)
         yield from self.until({each: self._offsets.ends(self._topic, each)[1] for each in self._read})
 
     def until(self, ends: Mapping[int, int]) -> Iterator[LogRecord]:
@@ -142,7 +145,7 @@ class KafkaReader:
             self._look(_LOOK_ANSWER_SECONDS)
         message: Any = self._consumer.poll(timeout_seconds)
         if message is None:
-            if self._unfinished and time.monotonic() - self._last_progress > PATIENCE_SECONDS:
+            if self._unfinished and time.monotonic() - self._last_progress > self._seconds:
                 raise self._silence()
             return None
         error, partition = message.error(), message.partition()
@@ -188,9 +191,9 @@ class KafkaReader:
     def _silence(self) -> TrimtabError:
         hidden = [each for each in self._unfinished if each in self._at_end]
         if not hidden:
-            return silence(self._bootstrap, self._client, f"{self._where}: silent for {PATIENCE_SECONDS:g} s")
+            return silence(self._bootstrap, self._client, f"{self._where}: silent for {self._seconds:g} s")
         return TrimtabError(
-            f"{self._where}, partition {hidden[0]}: for {PATIENCE_SECONDS:g} s a transaction has been open since offset"
+            f"{self._where}, partition {hidden[0]}: for {self._seconds:g} s a transaction has been open since offset"
             f" {self._read[hidden[0]]} and hides the records behind it: end the process that writes there, or abort it"
             " with `kafka-transactions.sh abort`"
         )

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from typing import Final
 
+from controller.adapters.kafka.client import PATIENCE_SECONDS
 from controller.adapters.kafka.specs import create_topics
 from controller.adapters.kafka.topics import delete_before
 from controller.log.kafka.offsets import PartitionOffsets
@@ -23,8 +24,9 @@ _FOLLOWING_MS: Final = 500
 class KafkaTopics:
     """The reading half of ``Log``."""
 
-    def __init__(self, settings: KafkaLogSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: KafkaLogSettings, *, seconds: float = PATIENCE_SECONDS) -> None:
+        """*seconds*: how long Kafka may be unavailable before a call that reads gives up."""
+        self._settings, self._seconds = settings, seconds
         self._names: Mapping[LogTopic, str] = {
             "metrics": settings.metrics_topic,
             "results": settings.results_topic,
@@ -32,10 +34,11 @@ class KafkaTopics:
             "journal": settings.journal_topic,
             "dead_letters": settings.dead_letters_topic,
             "summaries": settings.summaries_topic,
+            "election": settings.election_topic,
         }
         #: Topics that exist: each is created once, so that one which is deleted later is missed.
         self._existing = set[LogTopic]()
-        self._offsets = PartitionOffsets(settings.bootstrap, settings.client)
+        self._offsets = PartitionOffsets(settings.bootstrap, settings.client, seconds=seconds)
 
     def name(self, topic: LogTopic) -> str:
         """See Log."""
@@ -70,6 +73,7 @@ class KafkaTopics:
             is_whole=partition is None,
             offsets=self._offsets,
             end_known_ms=_FOLLOWING_MS if start.end else _CATCHING_UP_MS,
+            seconds=self._seconds,
         )
 
     def read_backwards(

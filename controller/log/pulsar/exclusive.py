@@ -204,25 +204,30 @@ class PrunedPartition(ExclusivePartition):
             return
         self._properties[FIRST] = str(first)
         self._send(b"", {MARK: "pruned"})
-        try:
-            self._subscribe(self._windows.last_before(self.name, self.partition, first))
-        except pulsar.PulsarException as error:
-            raise failure(self._place, error, operation="consume") from error
+        self._subscribe(self._windows.last_before(self.name, self.partition, first))
 
     def _subscribe(self, done: Entry | None = None) -> None:
-        """Have Pulsar retain everything after *done*; None: after the previous position, or all."""
-        full = partition_name(topic_name(self._connection.log, self.name), self.partition)
-        consumer = self._connection.patiently(
-            lambda: self._connection.client.subscribe(
-                full,
-                RETENTION_SUBSCRIPTION,
-                consumer_type=pulsar.ConsumerType.Failover,
-                initial_position=pulsar.InitialPosition.Earliest,
-                receiver_queue_size=1,
-            ),
-            self.name,
-            "consume",
-        )
-        with closing(consumer):
-            if done is not None:
+        retain_after(self._connection, self.name, self.partition, done)
+
+
+def retain_after(connection: LogConnection, name: str, partition: int, done: Entry | None = None) -> None:
+    """Have Pulsar retain everything after *done* in the topic *name* (short name); None: after the previous position,
+    or all."""
+    full = partition_name(topic_name(connection.log, name), partition)
+    consumer = connection.patiently(
+        lambda: connection.client.subscribe(
+            full,
+            RETENTION_SUBSCRIPTION,
+            consumer_type=pulsar.ConsumerType.Failover,
+            initial_position=pulsar.InitialPosition.Earliest,
+            receiver_queue_size=1,
+        ),
+        name,
+        "consume",
+    )
+    with closing(consumer):
+        if done is not None:
+            try:
                 consumer.acknowledge_cumulative(pulsar.MessageId(-1, done.ledger, done.entry, -1))
+            except pulsar.PulsarException as error:
+                raise failure(where(connection.log, name), error, operation="consume") from error

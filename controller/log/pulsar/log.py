@@ -15,7 +15,7 @@ from controller.adapters.pulsar.log.topics import create_topics, executors_contr
 from controller.log.followed import FollowedScope
 from controller.log.port import OLDEST, Ends, Fenced, LogRecord, LogTopic, Out, Position, Reader, Scope, Start
 from controller.log.pulsar.claims import PulsarClaims
-from controller.log.pulsar.exclusive import ExclusivePartition, PrunedPartition
+from controller.log.pulsar.exclusive import ExclusivePartition, PrunedPartition, retain_after
 from controller.log.pulsar.once import NamedProducers
 from controller.log.pulsar.reading import PartitionReader, ReadWindows, TopicReader, first_in, newest_properties
 from controller.log.pulsar.writing import Producers, Sending, content, partition_of
@@ -58,6 +58,7 @@ class PulsarLog:
             "dead_letters": settings.dead_letters_topic,
             "summaries": settings.summaries_topic,
             "ticks": ticks_control(settings),
+            "election": settings.election_topic,
         }
 
     def name(self, topic: LogTopic) -> str:
@@ -75,6 +76,8 @@ class PulsarLog:
         missing = [topic for topic in topics if topic not in self._created]
         if missing:
             create_topics(self.connection, *map(self.name, missing))
+            if "election" in missing:  # else what no subscription needs would be deleted
+                retain_after(self.connection, self.name("election"), 0)
             self._created.update(missing)
         numbers = {topic: self.connection.existing(self.name(topic)) for topic in topics}
         if writable:
@@ -149,6 +152,11 @@ class PulsarLog:
             first = max(first, self._http.since(topic_name(self._settings, self.name(topic)), partition, since_ms).next)
         oldest, end = self._oldest(topic, partition).position or 0, number_of(*extent.end.next, -1)
         return Ends(min(max(number_of(*first, -1), oldest), end), end)
+
+    def delete_before(self, topic: LogTopic, partition: int, first: Position) -> None:
+        """See Log.  Pulsar deletes whole ledgers, once the namespace's retention has passed, too."""
+        done = self.windows.last_before(self.name(topic), partition, first)
+        retain_after(self.connection, self.name(topic), partition, done)
 
     def counted_from(self, topic: LogTopic) -> str:  # noqa: ARG002
         """See Log."""

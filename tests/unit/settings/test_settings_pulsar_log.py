@@ -32,7 +32,7 @@ def test_two_addresses_are_enough() -> None:
         ("metrics_topic", "persistent://public/trimtab/metrics", "short name"),
         ("metrics_topic", "metrics-partition-0", "Pulsar's"),
         ("metrics_topic", "ticks-control", "trimtab's"),
-        ("results_topic", "metrics", "six different topics"),
+        ("results_topic", "metrics", "different topics"),
         ("partitions", 0, "greater than or equal to 1"),
         ("partitions", 5000, "less than or equal to 1024"),
         ("retention_hours", 0, "greater than or equal to 1"),

@@ -103,6 +103,7 @@ def specs(settings: PulsarLogSettings) -> dict[str, int]:
         settings.dead_letters_topic: 1,
         settings.journal_topic: 1,
         settings.summaries_topic: 1,
+        settings.election_topic: 1,
         ticks_control(settings): 1,
         executors_control(settings): many,
     }
@@ -123,7 +124,7 @@ def create_topics(connection: LogConnection, *names: str) -> dict[str, int]:
         if (
             partitions[name] == 1
             and number != 1
-            and name in (connection.log.journal_topic, ticks_control(connection.log))
+            and name in (connection.log.journal_topic, connection.log.election_topic, ticks_control(connection.log))
         ):
             raise SettingsError(
                 f"{where(connection.log, name)} has {number} partitions, but must have exactly one, "

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.adapters.zookeeper.collectors import shares_in
+from controller.adapters.election.collectors import shares_in
 
 
 def test_shares_are_read_as_they_were_told() -> None:
