@@ -20,7 +20,7 @@ from controller.settings.log import KafkaLogSettings
 from controller.settings.trimtab_toml import ExecutorSettings
 
 PARTITIONS: Final = 2
-ROLES: Final = ("metrics", "results", "commands", "journal", "dead_letters", "summaries")
+ROLES: Final = ("metrics", "results", "commands", "journal", "dead_letters", "summaries", "election")
 
 
 def named_topics(bootstrap: str, partitions: int = PARTITIONS) -> KafkaLogSettings:

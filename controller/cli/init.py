@@ -96,6 +96,23 @@ class LogChoice(StrEnum):
     FOLDER = "folder"
 
 
+class ElectionChoice(StrEnum):
+    """Where controllers elect their leader."""
+
+    ZOOKEEPER = "zookeeper"
+    LOG = "log"
+
+
+_Election: TypeAlias = Annotated[
+    ElectionChoice,
+    typer.Option(
+        metavar="<kind>",
+        help="zookeeper: controllers elect their leader in ZooKeeper.  log: in a topic of the log, in Kafka or Pulsar;"
+        " no ZooKeeper is needed.  With --log folder the election lies in the folder.",
+    ),
+]
+
+
 def init(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write to.")] = DEFAULT_CONF.parent,
     log: Annotated[
@@ -115,6 +132,7 @@ def init(
     service_url: Annotated[
         str, typer.Option(help="pulsar://host:port[,host:port ...] of brokers, for --log pulsar.")
     ] = _SERVICE,
+    election: _Election = ElectionChoice.ZOOKEEPER,
     zookeeper: Annotated[str, typer.Option(help="host:port[,host:port ...] of ZooKeeper.")] = _ZOOKEEPER,
     admin_url: Annotated[
         list[str] | None, typer.Option(help="URL of a broker's admin API; may be repeated.", show_default=_ADMIN)
@@ -137,11 +155,12 @@ def init(
         ("intervals", "period_seconds"): period,
         ("pulsar", "admin_url"): admin_url or [_ADMIN],
         **places,
-        **_servers(log, kafka=kafka, zookeeper=zookeeper, service_url=service_url, admin_url=admin_url or [_ADMIN]),
+        **_servers(log, kafka=kafka, service_url=service_url, admin_url=admin_url or [_ADMIN]),
+        **_election(log, election, zookeeper),
     }
     shipped = {name: (SHIPPED / name).read_text(encoding="utf-8") for name in _AS_SHIPPED}
     _write(folder, {_SETTINGS: _settings(values, log), **shipped})
-    for line in _next_steps(folder, log):
+    for line in _next_steps(folder, log, election):
         typer.echo(line)
 
 
@@ -152,23 +171,27 @@ def _cluster_of(folder: Path) -> str:
 
 
 def _servers(
-    log: LogChoice, *, kafka: str, zookeeper: str, service_url: str, admin_url: list[str]
+    log: LogChoice, *, kafka: str, service_url: str, admin_url: list[str]
 ) -> dict[tuple[str, str], str | list[str]]:
-    """Where the election and the log are."""
+    """Where the log is."""
     if log is LogChoice.FOLDER:
         return {}
-    election: dict[tuple[str, str], str | list[str]] = {("election", "hosts"): zookeeper}
     if log is LogChoice.KAFKA:
-        return {**election, ("log.kafka", "bootstrap"): kafka}
-    return {**election, **_in_pulsar(service_url, admin_url)}
-
-
-def _in_pulsar(service_url: str, admin_url: list[str]) -> dict[tuple[str, str], str | list[str]]:
+        return {("log.kafka", "bootstrap"): kafka}
     return {
         ("log", "kind"): "pulsar",
         ("log.pulsar", "service_url"): service_url,
         ("log.pulsar", "admin_url"): admin_url,
     }
+
+
+def _election(log: LogChoice, election: ElectionChoice, zookeeper: str) -> dict[tuple[str, str], str]:
+    """Where the election is."""
+    if log is LogChoice.FOLDER:
+        return {}
+    if election is ElectionChoice.ZOOKEEPER:
+        return {("election", "hosts"): zookeeper}
+    return {("election", "kind"): "log", ("election", "hosts"): "", ("election", "path"): ""}
 
 
 def _places(state: str, log: LogChoice) -> dict[tuple[str, str], str]:
@@ -219,16 +242,14 @@ def _write(folder: Path, files: dict[str, str]) -> None:
         raise TrimtabError(f"{folder} cannot be written to: {error.strerror}; choose another folder") from error
 
 
-def _next_steps(folder: Path, log: LogChoice) -> list[str]:
+def _next_steps(folder: Path, log: LogChoice, election: ElectionChoice) -> list[str]:
 
     def trimtab(*words: str) -> str:
         return command_line(*words, conf=folder / _SETTINGS)
 
-    servers = {
-        LogChoice.KAFKA: "addresses of Kafka, ZooKeeper and the brokers",
-        LogChoice.PULSAR: "addresses of the brokers and of ZooKeeper",
-        LogChoice.FOLDER: "URLs of the brokers",
-    }[log]
+    kafka = "Kafka, " if log is LogChoice.KAFKA else ""
+    zookeeper = "" if election is ElectionChoice.LOG else " and of ZooKeeper"
+    servers = "URLs of the brokers" if log is LogChoice.FOLDER else f"addresses of {kafka}the brokers{zookeeper}"
     return [
         f"Written: {', '.join(str(folder / name) for name in (_SETTINGS, *_AS_SHIPPED))}",
         "",

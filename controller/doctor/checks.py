@@ -67,6 +67,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     election.folders,
     election.zookeeper,
     election.lease,
+    election.on_log,
     access.zookeeper_acls,
     approvals.policy_of_controllers,
     approvals.policy_satisfiable,

@@ -1,4 +1,4 @@
-"""The election's ZooKeeper, and the folders that are written to."""
+"""The election's ZooKeeper, or its topic, and the folders that are written to."""
 
 from collections.abc import Iterator
 
@@ -65,6 +65,23 @@ def lease(facts: Facts) -> Iterator[Finding]:
             observed=of_lease.error,
             expected="an answer of the API server",
             advice="correct [election.lease], or let the NetworkPolicy pass the API server's port",
+        )
+
+
+def on_log(facts: Facts) -> Iterator[Finding]:
+    """election-on-log, bundle-data."""
+    log = facts.settings.log
+    topics = log.kafka or log.pulsar
+    if not facts.settings.elects_on_log or topics is None:
+        return
+    seconds = facts.settings.election.session_timeout_seconds
+    yield fine("election-on-log", [topics.election_topic], f"sessions of {seconds} s; no ZooKeeper is needed")
+    if not facts.settings.collector.zookeeper:
+        yield fine(
+            "bundle-data",
+            [facts.settings.cluster.name],
+            "bundles start from Pulsar's default stats and what collectors measure: [collector] zookeeper names no"
+            " metadata store, and the brokers' REST API does not have its averages",
         )
 
 

@@ -21,5 +21,6 @@ def own_topics(pulsar: PulsarCluster, *, partitions: int = PARTITIONS) -> Pulsar
         journal_topic=f"journal-{name}",
         dead_letters_topic=f"dead-letters-{name}",
         summaries_topic=f"summaries-{name}",
+        election_topic=f"election-{name}",
         partitions=partitions,
     )

@@ -29,7 +29,6 @@ from controller.offline.plans.source import source_of_log
 from controller.planning.plans.plan import Plan
 from controller.wire.plan import encode_plan, hash_of
 from tests.proposals import key_of, signed_by
-from tests.simulation.election import SimulatedControls, SimulatedProposals
 from tests.simulation.processes import Site, now_ms
 from tests.simulation.standins import ids
 
@@ -51,7 +50,7 @@ _NOWHERE: Final = Path("trimtab.toml")
 def commands_on(site: Site) -> Iterator[None]:
     """Have the commands find *site*, and print nothing."""
     system = LogSystem(site.log, site.settings, where="the simulation")
-    election: Any = SimpleNamespace(controls=lambda: SimulatedControls(site.election))
+    election: Any = SimpleNamespace(controls=lambda: site.election.controls_store())
     answers = {
         "log_system": lambda _: system,
         "election_system": lambda _: election,
@@ -86,7 +85,7 @@ def rule(site: Site, *, late: bool = False) -> None:
 
     *late*: always once it has expired.
     """
-    store, newest = SimulatedControls(site.election), [*JournalReader(site.log(), site.policy.cluster).entries()][-1:]
+    store, newest = site.election.controls_store(), [*JournalReader(site.log(), site.policy.cluster).entries()][-1:]
     decision, chance = newest[0].memory.proposed if newest else None, site.world.sim.random.random()
     if decision is None:
         return
@@ -116,7 +115,7 @@ def apply(site: Site) -> None:
         return
     if site.settings.approvals.demanded and not _propose(site, plan):
         return
-    store = SimulatedControls(site.election)
+    store = site.election.controls_store()
     made = Choice(value="", reason="", by="eve", at_ms=now_ms())
     around = _apply._surroundings(site.settings, _NOWHERE, store, 2, made, quiet=True)
     try:
@@ -130,7 +129,7 @@ def _propose(site: Site, plan: Plan) -> bool:
 
     Whether somebody carries it out then, approved or not.
     """
-    store, policy, cluster = SimulatedProposals(site.election), site.settings.approvals, site.policy.cluster
+    store, policy, cluster = site.election.proposal_store(), site.settings.approvals, site.policy.cluster
     chance, sha256 = site.world.sim.random.random(), hash_of(plan)
     propose_plan(store, signer_of(key_of("ada"), policy, cluster), encode_plan(plan), now_ms=now_ms())
     if chance < 0.3:
@@ -154,7 +153,7 @@ def _propose(site: Site, plan: Plan) -> bool:
 
 def _forge_approval(site: Site, key: str) -> None:
     """Somebody who may write everything, but has no key, approves the proposal *key* as bob."""
-    store = SimulatedProposals(site.election)
+    store = site.election.proposal_store()
     stored = require(store, key)
     statement = replace(stored.proposal.statement.statement, kind=StatementKind.APPROVE, person="bob", key="bob")
     forged = signed_by("mallory", statement)
@@ -167,7 +166,7 @@ def forge(site: Site) -> None:
     chance, owners = site.world.sim.random, site.cluster.owners
     bundles = chance.sample(sorted(bundle for bundle, owner in owners.items() if owner), 2)
     others = {bundle: [each for each in site.cluster.active() if each != owners[bundle]] for bundle in bundles}
-    proposals = SimulatedProposals(site.election)
+    proposals = site.election.proposal_store()
     stored = proposals.read_all().proposals
     plan = chance.choice([each.proposal.hash for each in stored] or ["0f" * 32])
     moves = tuple(
@@ -187,5 +186,5 @@ def forge(site: Site) -> None:
         holder="mallory",
         by="mallory",
     )
-    changes.change_controls(SimulatedControls(site.election), lambda now: replace(now, orders=orders))
+    changes.change_controls(site.election.controls_store(), lambda now: replace(now, orders=orders))
     site.world.note("forged", content=plan)

@@ -8,13 +8,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from controller.adapters.election.collectors import GroupView
-from controller.adapters.election.controls import ABSENT
+from controller.adapters.election.collectors import CollectorGroup, GroupView
+from controller.adapters.election.controls import ABSENT, ControlStore
 from controller.adapters.election.memory import MemoryProposals
-from controller.adapters.election.proposals import Proposals
+from controller.adapters.election.proposals import Proposals, ProposalStore
 from controller.model.controls import OperatorControls
 from controller.model.errors import ControlsUnreachableError, LeadershipLostError, TrimtabError
-from controller.model.leadership import Agreement, newer_epoch, no_preparation
+from controller.model.leadership import Agreement, Leadership, newer_epoch, no_preparation
 from controller.model.proposals import Proposal, ProposalRecord, StoredProposal
 from controller.wire.controls import encode_controls, stored_controls
 from tests.simulation.loop import Process
@@ -53,6 +53,26 @@ class Election:
         if service == "election":
             self.expire(process)
 
+    def leadership(self) -> Leadership:
+        """See ElectionSystem."""
+        return SimulatedLeadership(self)
+
+    def controls_store(self) -> ControlStore:
+        """The controls."""
+        return SimulatedControls(self)
+
+    def proposal_store(self) -> ProposalStore:
+        """The proposals."""
+        return SimulatedProposals(self)
+
+    def collectors(self) -> CollectorGroup:
+        """See ElectionSystem."""
+        return SimulatedGroup(self)
+
+    def leader(self) -> str:
+        """The process that leads, or any controller."""
+        return next((session.process.name for session in self.contenders), "controller-1")
+
     def expire(self, process: Process) -> None:
         """End the sessions of *process*."""
         for session in [*self.contenders, *(session for session, _ in self.members)]:
@@ -60,6 +80,21 @@ class Election:
                 session.alive = False
         self.contenders = [each for each in self.contenders if each.alive]
         self.members = [each for each in self.members if each[0].alive]
+
+
+def note_controls(world: World, controls: OperatorControls) -> None:
+    """Write into the trace that these are the controls now."""
+    paused = "paused" if controls.pauses else "resumed"
+    world.note("controls", outcome=f"{paused} {'' if controls.mode is None else controls.mode.value}")
+    for approval in controls.approvals:
+        world.note("decision-approved", content=approval.decision)
+    orders = controls.orders
+    if orders is None:
+        world.note("orders", outcome="", content="", expires_at=0)
+        return
+    moves = " ".join(f"{each.bundle}>{each.destination}" for each in orders.moves)
+    by = f"{orders.plan[:12]} {orders.holder}"
+    world.note("orders", outcome=by, content=moves, expires_at=orders.expires_at_ms)
 
 
 def _lost(_: bool) -> LeadershipLostError:
@@ -191,24 +226,10 @@ class SimulatedControls:
             if server.controls_version != version:
                 return False
             server.controls, server.controls_version = value, server.controls_version + 1
-            paused = "paused" if controls.pauses else "resumed"
-            self._world.note("controls", outcome=f"{paused} {'' if controls.mode is None else controls.mode.value}")
-            for approval in controls.approvals:
-                self._world.note("decision-approved", content=approval.decision)
-            self._note_orders(controls)
+            note_controls(self._world, controls)
             return True
 
         return bool(self._call("cas", (version, value), put))
-
-    def _note_orders(self, controls: OperatorControls) -> None:
-        """What is handed over of a plan, where that is new."""
-        orders = controls.orders
-        if orders is None:
-            said = ("orders", "", "", 0)
-        else:
-            moves = " ".join(f"{each.bundle}>{each.destination}" for each in orders.moves)
-            said = "orders", f"{orders.plan[:12]} {orders.holder}", moves, orders.expires_at_ms
-        self._world.note(said[0], outcome=said[1], content=said[2], expires_at=said[3])
 
     def version(self) -> int:
         """See ControlStore."""

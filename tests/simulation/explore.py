@@ -33,16 +33,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--resume", type=Path, help="a file of results: seeds that it has of this commit are not played"
     )
     parser.add_argument("--planted", choices=sorted(planted.BUGS), help="play with this bug, up to the first failure")
+    parser.add_argument("--election", choices=("zookeeper", "log"), default="zookeeper", help="where it lies")
     given = parser.parse_args(arguments)
-    if given.resume and given.planted:
-        parser.error("--resume has the results of runs without a bug; leave it out with --planted")
+    if given.resume and (given.planted or given.election == "log"):
+        parser.error("--resume has the results of other runs; leave it out with --planted and --election log")
     if given.resume and not (given.resume.is_file() or (not given.resume.exists() and given.resume.parent.is_dir())):
         parser.error(f"--resume {given.resume}: it is not a file, or its folder does not exist")
     results, began = dict[int, dict[str, Any]](), time.monotonic()
     for result in _played(given):
         results[result["seed"]] = result
         if result["findings"]:
-            _say(_report(result, given.planted))
+            _say(_report(result, given.planted, elects_on_log=given.election == "log"))
             if given.planted:
                 break
     failed = sum(bool(each["findings"]) for each in results.values())
@@ -75,7 +76,7 @@ def _played(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     known = {} if given.resume is None else stored_results(given.resume, _commit())
     yield from (known[seed] for seed in wanted if seed in known)
     with get_context("fork").Pool(given.jobs) as pool:
-        work = partial(played, bug=given.planted)
+        work = partial(played, bug=given.planted, elects_on_log=given.election == "log")
         for result in pool.imap_unordered(work, [seed for seed in wanted if seed not in known]):
             if given.resume is not None:
                 with given.resume.open("a", encoding="utf-8") as file:
@@ -98,9 +99,9 @@ def stored_results(path: Path, commit: str) -> dict[int, dict[str, Any]]:
     return found
 
 
-def played(seed: int, bug: str | None = None) -> dict[str, Any]:
+def played(seed: int, bug: str | None = None, *, elects_on_log: bool = False) -> dict[str, Any]:
     """What came of *seed*, as JSON has it."""
-    schedule, began = schedule_of(seed), time.process_time()
+    schedule, began = replace(schedule_of(seed), elects_on_log=elects_on_log), time.process_time()
     with planted.in_place(bug):
         outcome = play(schedule)
     answered = Counter(each.outcome for each in outcome.trace if each.kind == "answered")
@@ -136,10 +137,10 @@ def shrunk(schedule: Schedule, bug: str | None = None) -> Schedule:
     return schedule
 
 
-def _report(result: dict[str, Any], bug: str | None) -> str:
+def _report(result: dict[str, Any], bug: str | None, *, elects_on_log: bool) -> str:
     seed = result["seed"]
-    small = shrunk(schedule_of(seed), bug)
-    with_bug = f" --planted {bug}" if bug else ""
+    small = shrunk(replace(schedule_of(seed), elects_on_log=elects_on_log), bug)
+    with_bug = (f" --planted {bug}" if bug else "") + (" --election log" if elects_on_log else "")
     return "\n".join(
         [
             f"seed {seed} at {_commit()}: scripts/simulate-loop --from {seed} --seeds 1{with_bug}",

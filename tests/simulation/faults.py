@@ -310,7 +310,7 @@ def arrange(site: Site, fault: Fault) -> None:
 
 def _leader(site: Site) -> str:
     """The controller that leads, or any."""
-    return next((session.process.name for session in site.election.contenders), "controller-1")
+    return site.election.leader()
 
 
 def _come_cut(site: Site, fault: Fault) -> None:

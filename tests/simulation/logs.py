@@ -33,6 +33,8 @@ class SimulatedServer(MemoryServer):
         self.world = world
         self.at_effect = self._at_effect
         self._entries, self._proposed = EntryReader(None), set[str]()
+        #: Called with each record of the election's topic.
+        self.on_election: Callable[[bytes], None] = lambda _: None
         #: Those of the claims -> whose they are.
         self.whose = dict[object, Process]()
         #: Task of an executor -> partition and command that it stores to begin.
@@ -77,7 +79,9 @@ class SimulatedServer(MemoryServer):
 
     def _note(self, topic: str, partition: int, out: Out) -> None:
         note = self.world.note
-        if topic == "journal":
+        if topic == "election":
+            self.on_election(out.value)
+        elif topic == "journal":
             fields = read_object(out.value)
             if fields["type"] == "epoch":
                 note("epoch", epoch=fields["epoch"])

@@ -27,6 +27,7 @@ from controller.executor import attempt, loop
 from controller.executor.attempt import Outcome
 from controller.executor.judge import Answer, answer_after_act, answer_before_act, refusal
 from controller.executor.loop import Executor
+from controller.log.election.leadership import LogLeadership
 from controller.log.followed import FollowedClaim, FollowedScope
 from controller.log.inbox import AnsweredIds, Inbox
 from controller.log.journal import LogJournal
@@ -136,6 +137,7 @@ def _split_tried_again() -> list[Any]:
 def _leadership_not_checked() -> list[Any]:
     return [
         patch.object(SimulatedLeadership, "check", lambda _: None),
+        patch.object(LogLeadership, "check", lambda _: None),
         patch.object(MemoryServer, "check_holder", lambda *_: None),
     ]
 

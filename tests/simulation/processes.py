@@ -24,6 +24,7 @@ from controller.log.journal_evidence import content_of, of_checkpoint, of_comman
 from controller.log.tail import LogTail
 from controller.log.ticks import CollectorLog
 from controller.model.errors import LeadershipLostError, TrimtabError
+from controller.model.leadership import Leadership
 from controller.model.lost_journal import Evidence
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.standing_controls import standing_controls
@@ -31,13 +32,8 @@ from controller.settings.trimtab_toml import Settings
 from controller.wire.chunks import FORMS
 from streaming.sink import DecisionSink
 from tests.simulation.brokers import Cluster, Pool, traced_target
-from tests.simulation.election import (
-    Election,
-    SimulatedControls,
-    SimulatedGroup,
-    SimulatedLeadership,
-    SimulatedProposals,
-)
+from tests.simulation.election import Election
+from tests.simulation.election_on_log import ElectionOnLog
 from tests.simulation.logs import SimulatedLog, SimulatedServer, TracedInbox
 from tests.simulation.loop import Process
 from tests.simulation.query import Checkpoint, Decoder, Letters, Query
@@ -85,10 +81,20 @@ class Site:
     """All processes of a site, and what they share."""
 
     def __init__(
-        self, world: World, settings: Settings, policy: Policy, server: SimulatedServer, *, shards: int
+        self,
+        world: World,
+        settings: Settings,
+        policy: Policy,
+        server: SimulatedServer,
+        *,
+        shards: int,
+        elects_on_log: bool = False,
     ) -> None:
         self.world, self.settings, self.policy, self.server = world, settings, policy, server
-        self.election, self.checkpoint = Election(world), Checkpoint(shards=shards)
+        self.election: Election | ElectionOnLog = Election(world)
+        if elects_on_log:
+            self.election = ElectionOnLog(world, server, self.log, cluster=policy.cluster)
+        self.checkpoint = Checkpoint(shards=shards)
         self.decoder = Decoder(policy.cluster, policy.period_ms)
         #: Topic, partition and position of records that nobody can use.
         self.poison = set[tuple[str, int, int]]()
@@ -108,14 +114,14 @@ class Site:
         )
 
     def _approvals(self) -> Approvals | None:
-        store = SimulatedProposals(self.election)
+        store = self.election.proposal_store()
         return approvals_of(self.settings, store, work=at_once)
 
     # ---- the controller: streaming.supervisor and streaming.assembly ----
 
     def controller(self, process: Process) -> None:
         """``trimtab run``."""
-        leadership, store = SimulatedLeadership(self.election), SimulatedControls(self.election)
+        leadership, store = self.election.leadership(), self.election.controls_store()
         try:
             while leadership.acquire(lambda: not process.alive):
                 try:
@@ -126,7 +132,7 @@ class Site:
         finally:
             leadership.release()
 
-    def _lead(self, leadership: SimulatedLeadership, store: ControlStore) -> None:
+    def _lead(self, leadership: Leadership, store: ControlStore) -> None:
         sink = self._sink(leadership, store)
         leadership.check()
         query = Query(self.world, self.checkpoint, self.log(), self.decoder, self.policy, self.options)
@@ -136,7 +142,7 @@ class Site:
             if leadership.lost():
                 raise LeadershipLostError("in doubt")
 
-    def _sink(self, leadership: SimulatedLeadership, store: ControlStore) -> DecisionSink:
+    def _sink(self, leadership: Leadership, store: ControlStore) -> DecisionSink:
         settings, cluster, files = self.settings, self.policy.cluster, self.checkpoint
         journal = LogJournal(self.log(), cluster=cluster, whole_every_ms=settings.whole_every_ms)
 
@@ -208,7 +214,7 @@ class Site:
             period_ms=self.policy.period_ms,
             settings=own,
             log=CollectorLog(self.log(), cluster=cluster),
-            group=SimulatedGroup(self.election),
+            group=self.election.collectors(),
             brokers=BrokerAccess(sweeper, state, overrides, admin.clocks),
             clock=time.time,
         ).run(_LooksSeldom(self.world, _LOOK["collector"]))  # type: ignore[arg-type]

@@ -102,7 +102,7 @@ def play(schedule: Schedule) -> Outcome:
     try:
         with standing_in(simulation):
             server = SimulatedServer(world, partitions=schedule.partitions, atomic=schedule.atomic, seed=schedule.seed)
-            site = Site(world, settings, policy, server, shards=schedule.shards)
+            site = Site(world, settings, policy, server, shards=schedule.shards, elects_on_log=schedule.elects_on_log)
             with commands.commands_on(site):
                 _run(site, schedule)
     finally:

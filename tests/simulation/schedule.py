@@ -26,4 +26,6 @@ class Schedule:
     shards: int = 2
     #: Whether plans need approvals: ada proposes, bob approves.
     approvals: bool = False
+    #: Whether the election lies in the log, and not in a modelled ZooKeeper.
+    elects_on_log: bool = False
     faults: tuple[Fault, ...] = ()

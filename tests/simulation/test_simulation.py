@@ -37,8 +37,26 @@ def test_many_more_seeds(first: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_schedule_gives_the_same_run_again() -> None:
-    one, other = play(schedule_of(7)), play(schedule_of(7))
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_the_same_holds_where_the_election_lies_in_the_log(seed: int) -> None:
+    assert played(seed, elects_on_log=True)["findings"] == []
+
+
+@pytest.mark.extended
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(first, marks=pytest.mark.xdist_group(f"on the log from {first}")) for first in range(5, 305, 20)],
+)
+def test_many_more_seeds_with_the_election_in_the_log(first: int) -> None:
+    seeds = range(first, first + 20)
+    assert {seed: bad for seed in seeds if (bad := played(seed, elects_on_log=True)["findings"])} == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("elects_on_log", [False, True])
+def test_a_schedule_gives_the_same_run_again(elects_on_log: bool) -> None:
+    schedule = replace(schedule_of(7), elects_on_log=elects_on_log)
+    one, other = play(schedule), play(schedule)
     assert (one.trace, one.calls) == (other.trace, other.calls)
 
 

@@ -156,7 +156,11 @@ def test_verdicts_lie_in_a_folder_also_where_the_checkpoint_is_a_uri(tmp_path: P
             "log.log = 3: unknown key; allowed: kind, sweeps, kafka, pulsar, folder",
         ),
         ("[log.kafka]", "[log.folder]\nurl = 3\n[log.kafka]", "log.folder.url = 3: unknown key; allowed: path"),
-        ('kind = "zookeeper"', 'kind = "none"', "election.kind = 'none': Input should be 'zookeeper', 'log' or 'file'"),
+        (
+            'kind = "zookeeper"',
+            'kind = "none"',
+            "election.kind = 'none': Input should be 'zookeeper' or 'log' or 'file'",
+        ),
         ('kind = "zookeeper"', 'kind = "zookeeper"\nauth = 3', "election.auth: expected a section or a table"),
         ('hosts = "127.0.0.1:2181"', "", "[election] kind is 'zookeeper', so hosts is needed"),
         ('path = "/trimtab"', 'path = "trimtab"', "[election] path is 'trimtab': a ZooKeeper path begins with /"),
