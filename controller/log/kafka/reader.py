@@ -74,12 +74,15 @@ class KafkaReader:
         offsets: PartitionOffsets,
         end_known_ms: int = 100,
         seconds: float = PATIENCE_SECONDS,
+        pauses: bool = True,
     ) -> None:
         """*starts*: by partition.  *is_whole*: also partitions that the topic gets later are read.
 
         *end_known_ms*: after so long without a record Kafka reports the end of a partition; a record comes at once.
-        *seconds*: how long nothing may come where something has to.
+        *seconds*: how long nothing may come where something has to.  *pauses*: nothing is fetched between two calls of
+        ``read_to_end``; the second one then takes a second longer, after which librdkafka wakes up.
         """
+        self._pauses = pauses
         self._seconds = seconds
         self._where, self._topic, self._client = f"Kafka at {bootstrap}, topic {topic!r}", topic, client
         self._bootstrap, self._offsets, self._is_whole = bootstrap, offsets, is_whole
@@ -134,7 +137,7 @@ class KafkaReader:
         self._consumer.close()
 
     def _pause(self, paused: bool) -> None:
-        if self._is_paused != paused:
+        if self._pauses and self._is_paused != paused:
             partitions = [ck.TopicPartition(self._topic, each) for each in self._read]
             (self._consumer.pause if paused else self._consumer.resume)(partitions)
             self._is_paused = paused

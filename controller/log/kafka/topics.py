@@ -19,6 +19,8 @@ _MOST_BYTES: Final = 64 << 20
 #: How soon Kafka reports the end of a partition: who follows a topic does not wait for that, and each answer costs.
 _CATCHING_UP_MS: Final = 100
 _FOLLOWING_MS: Final = 500
+#: Topics that are read to their end again and again.
+_READ_OFTEN: Final = ("election",)
 
 
 class KafkaTopics:
@@ -72,7 +74,8 @@ class KafkaTopics:
             starts,
             is_whole=partition is None,
             offsets=self._offsets,
-            end_known_ms=_FOLLOWING_MS if start.end else _CATCHING_UP_MS,
+            end_known_ms=_FOLLOWING_MS if start.end or topic in _READ_OFTEN else _CATCHING_UP_MS,
+            pauses=topic not in _READ_OFTEN,
             seconds=self._seconds,
         )
 
