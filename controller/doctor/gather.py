@@ -97,8 +97,6 @@ def gather(
     settings: Settings, patience: TimeLimits = TIME_LIMITS, away: Mapping[Part, Outage] = MappingProxyType({})
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
-    if settings.elects_on_log and Part.LOG in away:
-        away = {**away, Part.ELECTION: away[Part.LOG]}
     log_away = _sentence(away, Part.LOG)
     work = _questions(settings, patience, log_away)
     late = f"no answer within {patience.all:g} s"
@@ -115,7 +113,7 @@ def gather(
         zookeeper = ZooKeeperFacts(election=settings.election, error=_sentence(away, Part.ELECTION) or late)
     lease = None if settings.election.lease is None else LeaseFacts(place=settings.election.lease.name, error=late)
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
-    for question in (each for part in away for each in _ASKS[part]):
+    for question in (each for part in _parts_away(settings, away) for each in _ASKS[part]):
         work.pop(question, None)
     results = _on_time(side_by_side(work, patience.all))
     tick, tick_error = results["tick"] or (None, late)
@@ -145,6 +143,11 @@ def gather(
         last_tick=tick,
         last_tick_error=tick_error,
     )
+
+
+def _parts_away(settings: Settings, away: Mapping[Part, Outage]) -> set[Part]:
+    """The parts that are not asked: the election, too, where it lies in a log that is away."""
+    return {*away, Part.ELECTION} if settings.elects_on_log and Part.LOG in away else set(away)
 
 
 def signing_key_facts(approvals: ApprovalSettings) -> SigningKeyFacts:
