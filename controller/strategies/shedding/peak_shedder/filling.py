@@ -9,8 +9,6 @@ from controller.model.load import Bools, Floats
 #: A broker is idle this far below the mean, as a share of the mean; one that was only away for a moment, so much more.
 _IDLE: Final = 0.25
 _JUST_AWAY: Final = 0.35
-#: A broker is so many errors of the estimate below the mean before it is idle.
-_ERRORS: Final = 2.0
 
 
 class PoolUsage(NamedTuple):
@@ -19,9 +17,9 @@ class PoolUsage(NamedTuple):
     #: (n, T).
     share: Floats
     capacity: Floats
-    #: (T,) mean utilisation, and the error of its estimate: usage that load does not explain makes no broker idle.
+    #: (T,) mean utilisation, and what of it load may not explain, as a share: that makes no broker idle.
     mean: Floats
-    error: Floats
+    unknown: Floats
 
     def idle_below(self, just_away: Floats, min_gain: float) -> Floats:
         """(n, T) the utilisation below which each broker is idle.
@@ -29,7 +27,7 @@ class PoolUsage(NamedTuple):
         *just_away*: (n,) 1 for a broker that is back after a moment, 0 for one that is new.  Clients of its bundles
         were disturbed when it went; each that moves back is disturbed once more.
         """
-        far = _IDLE + _JUST_AWAY * just_away[:, None] + _ERRORS * self.error
+        far = _IDLE + _JUST_AWAY * just_away[:, None] + self.unknown
         return np.minimum((1 - far) * self.mean, self.mean - min_gain)
 
     def level_to_fill(self, just_away: Floats, min_gain: float) -> float | None:

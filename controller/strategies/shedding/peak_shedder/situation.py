@@ -23,9 +23,8 @@ from controller.strategies.shedding.peak_shedder.told import BY
 
 #: A broker is so many errors of the estimate above the goal before it gives.
 _ERRORS: Final = 2.0
-#: An urgent move brings its broker this far below the urgent usage, as a share of it, or to the goal of now; and it is
-#: made where the broker is so many points above that, and falls by as many.
-_BELOW_URGENT: Final = 0.025
+#: An urgent move brings its broker so many points below the urgent usage, or to the goal of now; and it is made where
+#: the broker is so many points above that, and falls by as many.
 _URGENT_FALL: Final = 0.02
 #: Above this usage a broker gives also where what load explains of its usage is uncertain.
 _SURELY_HOT: Final = 0.95
@@ -273,7 +272,7 @@ def _filling(
         mean = means[rows[0]]
         times = [int(mean[: found.now].argmax()), *range(found.now, len(mean))]
         at = np.ix_(rows, times)
-        usage = PoolUsage(share[at], capacity[at], mean[times], fit[times])
+        usage = PoolUsage(share[at], capacity[at], mean[times], _ERRORS * fit[times])
         level = usage.level_to_fill(away[rows], min_gain) if calm[rows].all() else None
         filling[rows] = np.nan if level is None else level
     return filling
@@ -302,7 +301,7 @@ def _urgent(means: Floats, fit: Floats, options: PeakOptions, shifting: float) -
     fall = np.maximum(_URGENT_FALL, _HOURS_EVEN * shifting * means.max(axis=1))
     if usage <= 0:
         return PlanStart(np.full_like(means, np.inf), even, fall, urgent=True)
-    goal = np.maximum(even, usage * (1 - _BELOW_URGENT))
+    goal = np.maximum(even, usage - _URGENT_FALL)
     # However uncertain it is what a bundle takes: a broker that is full is worse off with more.
     unsure = np.minimum(even[:, None] + _ERRORS * fit * means, _SURELY_HOT)
     begin = np.maximum(np.maximum(usage, goal + fall)[:, None], unsure)
