@@ -1,6 +1,10 @@
-"""scripts/release: two releases of a commit are the same bytes, whoever makes them, where and when."""
+"""scripts/release: two releases of a commit are the same bytes, and what they hold is installed as users do it.
+
+artifacts/installs has a transcript of each install.
+"""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -98,3 +102,39 @@ def test_helm_takes_the_chart(release: Path) -> None:
     done = helm("template", "trimtab", chart, "--kube-version", "1.34.0")
     assert done.returncode == 0, done.stderr
     assert f"/trimtab:{_VERSION}" in done.stdout
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_systemd_finds_nothing_wrong_with_the_units_of_the_package(release: Path) -> None:
+    (deb,), root = release.glob("*.deb"), release.parent / "root"
+    _output("dpkg-deb", "--extract", str(deb), str(root), at=release)
+    for target in ("basic", "multi-user", "network-online", "shutdown", "sysinit"):
+        (root / "usr" / "lib" / "systemd" / "system" / f"{target}.target").write_text("[Unit]\n", encoding="utf-8")
+    words = ["systemd-analyze", "verify", "--man=no", f"--root={root}", "trimtab@run.service"]
+    run = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stderr) == (0, "")
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("debootstrap") is None, reason="needs root and debootstrap: scripts/bare"
+)
+@pytest.mark.parametrize(("kind", "ending"), [("deb", ".deb"), ("wheel", ".whl"), ("pipx", ".whl")])
+def test_it_is_installed_in_a_bare_debian_and_decides_within_two_minutes(
+    kind: str, ending: str, release: Path, tmp_path: Path
+) -> None:
+    (file,) = release.glob(f"*{ending}")
+    (tmp_path / file.name).symlink_to(file)
+    shutil.copy(ROOT / "tests" / "installs" / "install.sh", tmp_path)
+    words = [str(ROOT / "scripts" / "bare"), "--cache", str(FOLDER / "bare"), "--files", str(tmp_path)]
+    words += ["sh", "-x", "install.sh", kind]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    transcript = ROOT / "artifacts" / "installs" / f"{kind}.txt"
+    transcript.parent.mkdir(parents=True, exist_ok=True)
+    transcript.write_text(done.stdout, encoding="utf-8")
+    assert done.returncode == 0, done.stdout
+    commit = _output("git", "rev-parse", "--short=12", "HEAD", at=ROOT).decode().strip()
+    assert f"trimtab {_VERSION} (commit {commit}, Spark {version('pyspark')})" in done.stdout
+    assert f"OK {kind}" in done.stdout.splitlines()
+    # On a machine that does nothing else this is more than it takes.
+    (seconds,) = re.findall(r"^\d+ s, (\d+) s of processor time: .* demo ", done.stdout, re.MULTILINE)
+    assert int(seconds) <= 120

@@ -33,9 +33,12 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def statement(files: Iterable[Path], release: str, commit: str, sources: Path) -> dict[str, Any]:
-    """That *files* were made as *release* of the *commit*, which lies in *sources*."""
-    locks = [{"name": name, "digest": {"sha256": sha256(sources / name)}} for name in _LOCKS]
+def statement(
+    files: Iterable[Path], release: str, commit: str, sources: Path, used: Iterable[Path] = ()
+) -> dict[str, Any]:
+    """That *files* were made as *release* of the *commit*, which lies in *sources*, and of the files *used*."""
+    parts = {name: sources / name for name in _LOCKS} | {path.name: path for path in used}
+    others = [{"name": name, "digest": {"sha256": sha256(path)}} for name, path in parts.items()]
     return {
         "_type": STATEMENT,
         "subject": [{"name": path.name, "digest": {"sha256": sha256(path)}} for path in sorted(files)],
@@ -49,7 +52,7 @@ def statement(files: Iterable[Path], release: str, commit: str, sources: Path) -
                     "setuptools": version("setuptools"),
                     "platform": f"{sys.platform}-{platform.machine()}",
                 },
-                "resolvedDependencies": [{"name": "trimtab", "digest": {"gitCommit": commit}}, *locks],
+                "resolvedDependencies": [{"name": "trimtab", "digest": {"gitCommit": commit}}, *others],
             },
             "runDetails": {"builder": {"id": _BUILDER}, "metadata": {"invocationId": f"{_BUILDER}:{commit}"}},
         },

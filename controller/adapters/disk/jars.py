@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Final
 from xml.sax.saxutils import quoteattr
 
-from controller.adapters.disk.places import CACHE, SHIPPED, cache_folder
+from controller.adapters.disk.places import CACHE, SHARED, SHIPPED, cache_folder
 from controller.adapters.disk.scratch import scratch_folder
 from controller.adapters.long_work import Done, long_work, megabytes
 from controller.adapters.network.deadline import Deadline
@@ -29,6 +29,8 @@ from controller.model.errors import SettingsError, TrimtabError
 
 LOCK: Final = SHIPPED / "jars.lock"
 FOLDER: Final = cache_folder()
+#: Jars that came with the environment, as in a package of Debian: they are not fetched.
+PACKAGED: Final = SHARED / "jars"
 #: Environment variable: URL of a Maven repository to fetch from instead of Ivy's default.
 MIRROR: Final = "TRIMTAB_MAVEN_MIRROR"
 #: Errors that a retry does not fix.
@@ -88,15 +90,18 @@ def read_lock(set_name: str, lock: Path = LOCK) -> tuple[Jar, ...]:
     return tuple(jars)
 
 
-def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK) -> list[Path]:
-    """The jars of *set_name* as files below *folder*; those not there, or damaged, are fetched first.
+def fetch(set_name: str, folder: Path = FOLDER, lock: Path = LOCK, packaged: Path = PACKAGED) -> list[Path]:
+    """The jars of *set_name* as files below *packaged* or *folder*; those not there, or damaged, are fetched first.
 
     Several processes may do this at once.  Raises SettingsError where Java is missing and TrimtabError where a
     jar cannot be had, or is not what the lock says.
     """
     target = folder / set_name
-    paths = {jar: target / jar.file_name for jar in read_lock(set_name, lock)}
-    missing = [jar for jar, path in paths.items() if not jar.is_at(path)]
+    paths = {}
+    for jar in read_lock(set_name, lock):
+        brought = packaged / set_name / jar.file_name
+        paths[jar] = brought if jar.is_at(brought) else target / jar.file_name
+    missing = [jar for jar, path in paths.items() if path.parent == target and not jar.is_at(path)]
     if missing:
         try:
             target.mkdir(parents=True, exist_ok=True)

@@ -12,6 +12,8 @@ from typing import Final
 _PACKAGE: Final = Path(__file__).parents[2]
 #: The folder conf that trimtab ships.
 SHIPPED: Final = (_PACKAGE / "conf").resolve()
+#: What a package of a distribution, or an image, brings beside the modules; it need not exist.
+SHARED: Final = Path(sys.prefix, "share", "trimtab")
 #: Environment variable: the folder for what is fetched or made once, in place of the user's cache.
 CACHE: Final = "TRIMTAB_CACHE"
 #: Of a checkout alone.

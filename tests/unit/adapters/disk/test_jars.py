@@ -70,6 +70,22 @@ def test_what_is_there_is_not_fetched_again(lock: Path, tmp_path: Path, monkeypa
     assert whole(jars.fetch("some", tmp_path, lock))
 
 
+def test_what_a_package_brings_is_used_where_it_lies(
+    lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")  # no Java: nothing can be fetched
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    packaged, folder = tmp_path / "share", tmp_path / "cache"
+    for place, name in ((packaged, ONE), (folder, TWO)):
+        file = place / "some" / in_repository(place, name).name
+        file.parent.mkdir(parents=True)
+        file.write_bytes(CONTENT[name])
+    assert whole(jars.fetch("some", folder, lock, packaged))
+    (packaged / "some" / "one-1.0.jar").write_bytes(b"damaged")
+    with pytest.raises(TrimtabError):
+        jars.fetch("some", folder, lock, packaged)
+
+
 @needs_ivy
 @pytest.mark.usefixtures("repository")
 def test_a_damaged_jar_and_a_missing_one_are_fetched_again(lock: Path, tmp_path: Path) -> None:
