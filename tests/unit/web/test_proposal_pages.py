@@ -11,6 +11,8 @@ from controller.adapters.election.proposals import Proposals
 from controller.model.controls import Controls, DecisionApproval, OperatorControls
 from controller.model.proposals import ProposalState, StoredProposal
 from controller.model.proposed import PredictedBroker, ProposedDecision
+from controller.offline.plans.answer import plan_answer
+from controller.offline.plans.plan_file import described_plan
 from controller.offline.plans.proposal_view import proposal_answer
 from controller.settings.trimtab_toml import Settings
 from controller.web.jobs import Job, JobOrder
@@ -18,9 +20,10 @@ from controller.web.proposal_actions import stored_answer, stored_answers
 from controller.web.site import Site
 from controller.web.views.formats import clock
 from controller.wire.answers.proposals import DriftAnswer, ProposalAnswer, ProposalDetailAnswer, statement_answers
+from controller.wire.plan import parse_plan
 from tests.invented_pages import NOW, T, broker_name, latest, states
 from tests.unit.web.test_control_forms import OWN, logged_in, submitted
-from tests.unit.web.test_proposals_by_rest import history, page_of, proposed, put, settings_of, stored
+from tests.unit.web.test_proposals_by_rest import history, page_of, plan_file, proposed, put, settings_of, stored
 from tests.web_people import WRITES, tokens_file
 from tests.web_sites import site
 
@@ -163,6 +166,19 @@ def test_the_last_check_stays_with_its_time_while_a_new_one_runs(tmp_path: Path,
     shown.now_ms = lambda: at + 120_000
     anna.get(f"/proposals/{key}")
     assert len(checks) == 2, "no other check begins while one runs"
+
+
+def test_a_plan_with_more_moves_than_a_page_lists_says_where_all_are(tmp_path: Path, checks: list[Job]) -> None:
+    shown = page_of(tmp_path)
+    content = plan_file(bundles=60)
+    key, anna = proposed(shown, content=content), logged_in(shown, "anna")
+    anna.get(f"/proposals/{key}")
+    planned = described_plan(parse_plan(content)[0], settings_of(shown))
+    plan = plan_answer(planned, file="", now_ms=0, deadline_ms=None)
+    end(checks[0], shown, key, plan=plan)
+    answer = anna.get(f"/proposals/{key}")
+    assert answer.status_code == 200
+    assert f'10 more; <a href="/api/v1/proposals/{key}">all of them as JSON</a>' in answer.text
 
 
 def test_an_approval_is_shown_beside_a_check_that_is_older(tmp_path: Path, checks: list[Job]) -> None:
