@@ -220,6 +220,7 @@ def _look_at(browser: Browser, address: str, paths: Mapping[str, str], folder: P
             size = len(answer.body()) if answer else 0
             if size > _LARGEST_PAGE or not (page.text_content("h1") or "").strip() or trouble:
                 typer.echo(f"{folder.name}-{name} without a script: {size:,} bytes, {trouble}")
+            trouble.clear()
 
 
 def _log_in(page: Page, address: str, name: str) -> None:

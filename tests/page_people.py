@@ -40,7 +40,7 @@ _BUNDLES: Final = 4_000
 _WINDOWS: Final = (
     "[guardrails.maintenance]",
     'time_zone = "Europe/Berlin"',
-    'allowed = ["0 22 * * sun-fri for 8h", "0 0 * * sat for 24h"]',
+    'allowed = ["0 10 * * mon-fri for 8h", "0 0 * * sat for 24h"]',
     "[decisions]",
     'mode = "active"',
     'excluded = ["tenant-3/*", "tenant-1/app-0001", "tenant-2/app-0002/0x00000000_0x40000000"]',
