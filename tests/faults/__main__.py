@@ -4,7 +4,7 @@ import logging
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -13,7 +13,7 @@ import typer
 
 from controller.lab.pulsar_release import USUAL, PulsarRelease, find_release
 from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
-from controller.lab.servers import kafka_server, zookeeper_server
+from controller.lab.servers import ZooKeeperServer, kafka_server, zookeeper_server
 from tests.faults import report
 from tests.faults.faults import DISK_FULL, FAULTS, FAULTS_ON_PULSAR, NOTHING_AROUND, Around, Fault
 from tests.faults.overload import FULL_REBALANCE, overloaded_site
@@ -38,6 +38,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
 _ALL = tuple(dict.fromkeys([*_NAMES["kafka"], *_NAMES["pulsar"]]))
 #: Behind the name of a fault in the table.
 _ON_PULSAR = ", log in Pulsar"
+_ON_LOG = ", election in the log"
 
 app = typer.Typer(add_completion=False)
 
@@ -48,6 +49,9 @@ def main(
     runs: Annotated[int, typer.Option(help="Of each fault.")] = 20,
     only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=", ".join(_ALL))] = None,
     in_log: Annotated[Literal["kafka", "pulsar"], typer.Option("--log", help="Where the site has its log.")] = "kafka",
+    election: Annotated[
+        Literal["zookeeper", "log"], typer.Option(help="Where its election lies; log: no ZooKeeper is started.")
+    ] = "zookeeper",
     pulsar: Annotated[
         str, typer.Option(metavar="VERSION", help="Real brokers of this release carry out the commands: 4.0, 5.0.")
     ] = "",
@@ -61,6 +65,8 @@ def main(
     for name in wanted:
         if name not in names:
             raise typer.BadParameter(f"{name!r} is none of {', '.join(names)}")
+    if election == "log" and "zookeeper-away" in wanted:
+        raise typer.BadParameter("zookeeper-away needs an election in ZooKeeper: name others with --only")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     failed = False
@@ -68,9 +74,9 @@ def main(
         away = _Away(kafka_seconds=kafka_away_seconds, backlog_intervals=backlog_intervals)
         brokers = find_release(pulsar) if pulsar else None
         found = (
-            _outcomes_on_pulsar(Path(folder), wanted, runs, brokers)
+            _outcomes_on_pulsar(Path(folder), wanted, runs, brokers, elects_on_log=election == "log")
             if in_log == "pulsar"
-            else _outcomes(Path(folder), wanted, runs, away, brokers)
+            else _outcomes(Path(folder), wanted, runs, away, brokers, elects_on_log=election == "log")
         )
         for outcome in found:
             slow = outcome.fault.partition(",")[0] in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
@@ -104,15 +110,23 @@ def _real(folder: Path, brokers: PulsarRelease | None) -> Iterator[PulsarCluster
 
 
 def _outcomes(
-    folder: Path, names: Sequence[str], runs: int, away: _Away, brokers: PulsarRelease | None
+    folder: Path,
+    names: Sequence[str],
+    runs: int,
+    away: _Away,
+    brokers: PulsarRelease | None,
+    *,
+    elects_on_log: bool,
 ) -> Iterator[Outcome]:
     wanted: list[Fault] = [fault for fault in FAULTS if fault.name in names]
     if wanted:
         with (
             kafka_server(folder / "kafka") as kafka,
-            zookeeper_server(folder / "zookeeper") as zookeeper,
+            nullcontext(ZooKeeperServer(folder / "zookeeper"))
+            if elects_on_log
+            else zookeeper_server(folder / "zookeeper") as zookeeper,
             _real(folder / "pulsar", brokers) as real,
-            kafka_site(folder / "site", kafka, zookeeper, real) as site,
+            kafka_site(folder / "site", kafka, None if elects_on_log else zookeeper, real) as site,
         ):
             second = SecondBroker(folder / "second", kafka)
             around = Around(
@@ -124,7 +138,7 @@ def _outcomes(
             )
             try:
                 for fault in wanted:
-                    yield _named(prove(fault, site, around, runs), "", brokers)
+                    yield _named(prove(fault, site, around, runs), _ON_LOG if elects_on_log else "", brokers)
             finally:
                 second.stop()
     if DISK_FULL in names:
@@ -136,15 +150,16 @@ def _outcomes(
 
 
 def _outcomes_on_pulsar(
-    folder: Path, names: Sequence[str], runs: int, brokers: PulsarRelease | None
+    folder: Path, names: Sequence[str], runs: int, brokers: PulsarRelease | None, *, elects_on_log: bool
 ) -> Iterator[Outcome]:
     wanted = [fault for fault in FAULTS_ON_PULSAR if fault.name in names]
     with (
         pulsar_cluster(folder / "pulsar", release=brokers or USUAL) as pulsar,
-        pulsar_site(folder / "site", pulsar, pulsar if brokers else None) as site,
+        pulsar_site(folder / "site", pulsar, pulsar if brokers else None, elects_on_log=elects_on_log) as site,
     ):
         for fault in wanted:
-            yield _named(prove(fault, site, NOTHING_AROUND, runs), _ON_PULSAR, brokers)
+            where = f"{_ON_PULSAR}{_ON_LOG if elects_on_log else ''}"
+            yield _named(prove(fault, site, NOTHING_AROUND, runs), where, brokers)
 
 
 def _named(outcome: Outcome, where: str, brokers: PulsarRelease | None) -> Outcome:

@@ -4,7 +4,7 @@ That one is modelled, or real brokers with a modelled load (real_pulsar).
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -14,6 +14,8 @@ from kazoo.client import KazooClient
 
 from controller.lab.pulsar_server import CLUSTER, PulsarCluster
 from controller.lab.servers import KafkaServer, ZooKeeperServer
+from controller.log.election.leadership import CONTENDERS
+from controller.log.election.store import ElectionCells
 from controller.log.factory import log_system
 from controller.log.ticks import MetricsLog
 from controller.settings.log import KafkaLogSettings
@@ -217,21 +219,14 @@ class Site:
 
     def wait_for_standby(self) -> None:
         """Until every controller stands for election, and has rehearsed unless it leads."""
-        election = self.settings.election
-        client = KazooClient(hosts=election.hosts)
-        client.start(30)
-        try:
-            path = f"{election.path}/{CLUSTER}/contenders"
-            eventually(lambda: len(client.get_children(path)) == len(self.controllers), "all controllers contend")
+        with _contenders(self.settings) as contenders:
+            eventually(lambda: contenders() == len(self.controllers), "all controllers contend")
             # On a busy machine sessions end by themselves, too: then both may be new, or one leads unrehearsed.
             eventually(lambda: any(map(_newest_epoch, self._alive())), "somebody leads")
             eventually(
                 lambda: all(_newest_epoch(each.life) or each.life.says(_STANDS_BY) for each in self.controllers),
                 "the others have rehearsed",
             )
-        finally:
-            client.stop()
-            client.close()
 
     def warm_up(self) -> None:
         """The first intervals: nothing is issued before there are some."""
@@ -269,6 +264,30 @@ class Site:
         return differences(decided, undisturbed(self.settings, self.log.inputs(), controls))
 
 
+@contextmanager
+def _contenders(settings: Settings) -> Iterator[Callable[[], int]]:
+    """Says how many controllers stand for election."""
+    election = settings.election
+    if settings.elects_on_log:
+        cells = ElectionCells(log_system(settings).connect_briefly, cluster=CLUSTER, session_seconds=SESSION_SECONDS)
+
+        def count() -> int:
+            cells.refresh()
+            return len(cells.below(CONTENDERS))
+
+        with closing(cells):
+            yield count
+        return
+    client = KazooClient(hosts=election.hosts)
+    client.start(30)
+    try:
+        path = f"{election.path}/{CLUSTER}/contenders"
+        yield lambda: len(client.get_children(path))
+    finally:
+        client.stop()
+        client.close()
+
+
 def _newest_epoch(life: Life) -> int:
     lines = life.log.read_text(encoding="utf-8", errors="replace").splitlines()
     return max((int(line.rpartition(_LEADS)[2]) for line in lines if _LEADS in line), default=0)
@@ -276,24 +295,28 @@ def _newest_epoch(life: Life) -> int:
 
 @contextmanager
 def kafka_site(
-    folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer, real: PulsarCluster | None = None
+    folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer | None, real: PulsarCluster | None = None
 ) -> Iterator[Site]:
-    """Two controllers and two executors with their log in Kafka.  *real*: brokers that carry out the commands."""
+    """Two controllers and two executors with their log in Kafka, and their election there or in *zookeeper*.
+
+    *real*: brokers that carry out the commands.
+    """
     name = uuid4().hex[:8]
     conf = _CONF.format(
         cluster=CLUSTER,
         guardrails="",
         log=f'kind = "kafka"\n[log.kafka]\n{as_toml(named_topics(kafka.bootstrap))}',
-        election=f'kind = "zookeeper"\nhosts = "{zookeeper.hosts}"\npath = "/{name}"'
-        f"\nsession_timeout_seconds = {SESSION_SECONDS}",
+        election=_election("" if zookeeper is None else zookeeper.hosts, f"/{name}"),
     )
     with _site(folder, conf, controllers=2, executors=2, real=real) as site:
         yield site
 
 
 @contextmanager
-def pulsar_site(folder: Path, pulsar: PulsarCluster, real: PulsarCluster | None = None) -> Iterator[Site]:
-    """Two controllers and two executors with their log in a real Pulsar, and their election in its ZooKeeper.
+def pulsar_site(
+    folder: Path, pulsar: PulsarCluster, real: PulsarCluster | None = None, *, elects_on_log: bool = False
+) -> Iterator[Site]:
+    """Two controllers and two executors with their log in a real Pulsar, and their election there or in its ZooKeeper.
 
     *real*: brokers that carry out the commands, which may be the same.
     """
@@ -305,11 +328,16 @@ def pulsar_site(folder: Path, pulsar: PulsarCluster, real: PulsarCluster | None 
         cluster=CLUSTER,
         guardrails="",
         log=log_section(log),
-        election=f'kind = "zookeeper"\nhosts = "{pulsar.zookeeper}"\npath = "/trimtab-{name}"'
-        f"\nsession_timeout_seconds = {SESSION_SECONDS}",
+        election=_election("" if elects_on_log else pulsar.zookeeper, f"/trimtab-{name}"),
     )
     with _site(folder, conf, controllers=2, executors=2, real=real) as site:
         yield site
+
+
+def _election(zookeeper: str, path: str) -> str:
+    """The keys of [election]; without *zookeeper* it lies in the log."""
+    where = f'kind = "zookeeper"\nhosts = "{zookeeper}"\npath = "{path}"' if zookeeper else 'kind = "log"'
+    return f"{where}\nsession_timeout_seconds = {SESSION_SECONDS}"
 
 
 @contextmanager
