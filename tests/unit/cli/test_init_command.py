@@ -155,3 +155,11 @@ def test_two_clusters_in_one_place_share_nothing() -> None:
         assert isinstance(made.election, ElectionByFile)
         places += [made.log.folder.path, made.election.path, made.checkpoint.path, made.verdicts_folder]
     assert len({Path(place).resolve() for place in places}) == len(places)
+
+
+@pytest.mark.parametrize("log", ["kafka", "pulsar"])
+def test_with_an_election_on_the_log_no_zookeeper_is_named(log: str, empty: Path) -> None:
+    assert run("--log", log, "--election", "log").exit_code == 0
+    made = read_settings(empty / "conf" / "trimtab.toml")
+    assert made.elects_on_log
+    assert "ZooKeeper" not in run("other", "--log", log, "--election", "log").stdout

@@ -312,3 +312,21 @@ def test_a_log_in_a_folder_keeps_records_for_its_retention_and_no_less_than_is_n
     tmp_path: Path, keys: str, minutes: int
 ) -> None:
     assert written(tmp_path, SMALLEST + keys).folder_kept_ms == minutes * 60_000
+
+
+ON_LOG = '\n[election]\nkind = "log"\nsession_timeout_seconds = 6\n'
+
+
+def test_an_election_on_the_log_needs_no_server(tmp_path: Path) -> None:
+    before, _, rest = TEXT.partition("\n[election]\n")
+    text = before + ON_LOG + rest[rest.index("\n[checkpoint]") :]
+    assert written(tmp_path, text).elects_on_log
+    with_auth = text.replace(ON_LOG, f"{ON_LOG}auth.user = 'trimtab'\n")
+    assert "no [election.auth] and no [election.tls]" in refusal(tmp_path, with_auth)
+
+
+def test_an_election_on_a_log_in_a_folder_is_refused(tmp_path: Path) -> None:
+    before, _, rest = TEXT.partition("\n[election]\n")
+    text = before + ON_LOG + rest[rest.index("\n[checkpoint]") :]
+    folder = text.replace('kind = "kafka"', 'kind = "folder"\nfolder.path = "log"', 1)
+    assert "a folder is one machine's" in refusal(tmp_path, folder)
