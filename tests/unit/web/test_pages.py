@@ -22,7 +22,7 @@ from controller.web.jobs import Jobs
 from controller.web.orders import of_what_if
 from controller.web.pages.page import PageRequest
 from controller.web.store.store import Store
-from controller.web.store.values import HottestTopic
+from controller.web.store.values import HottestTopic, ScalableTopicState
 from controller.web.topic_names import TopicLister
 from controller.web.views.formats import BrokerNames
 from controller.wire.answers.explain import ExplainAnswer, FlipAnswer, GivenAnswer
@@ -338,6 +338,29 @@ def test_a_namespace_says_how_many_bundles_its_ranges_stand_for(tmp_path: Path) 
     text = client_of(tmp_path, data).get("/namespaces/telemetry/raw").text
     assert "320 bundles, shown as 16 ranges, each with the owner of its busiest bundle" in text
     assert "has the most of them" not in text
+
+
+def test_a_namespace_lists_its_scalable_topics_with_their_names_as_text(tmp_path: Path) -> None:
+    data, name = states()["normal"], "topic://telemetry/raw/<b>ünïcode</b>"
+    past = data.namespace("telemetry/raw", 0, T)
+    topic = ScalableTopicState(
+        place=topic_hash(name),
+        segments=12,
+        serving=2,
+        may_serve=3,
+        throughput=3e6,
+        peak=2.5e6,
+        busiest="broker-0001:8080",
+        unevenness=2.5,
+        cut=0xB8E3,
+    )
+    unnamed = replace(topic, place=7, cut=None)
+    data.namespace = lambda *_: replace(past, scalable=(topic, unnamed))  # type: ignore[method-assign]
+    text = client_of(tmp_path, data, lambda _: [name]).get("/namespaces/telemetry/raw").text
+    assert "topic://telemetry/raw/&lt;b&gt;ünïcode&lt;/b&gt;" in text
+    assert "a cut at 0xb8e3 would be even" in text
+    assert "topic at 0x00000007 on the hash ring" in text
+    assert "2 of 3" in text
 
 
 def test_a_range_that_stands_for_several_bundles_cannot_be_moved_and_counts_no_changes(tmp_path: Path) -> None:

@@ -20,11 +20,13 @@ from controller.log.memory import MemoryLog, MemoryServer
 from controller.model.decision import UsageOutlook
 from controller.model.errors import WireError
 from controller.model.load import TopicDetail
-from controller.model.summary import MOST_OUTCOMES, NO_PLACE, IntervalSummary, MoveSide, OutcomeOfMove
+from controller.model.names import topic_hash
+from controller.model.summary import MOST_OUTCOMES, MOST_SCALABLE, NO_PLACE, IntervalSummary, MoveSide, OutcomeOfMove
 from controller.wire.summary import MAX_SUMMARY_BYTES, decode_summary, encode_summary, read_details, read_summary
-from tests.cluster import broker, view
+from tests.cluster import MB, broker, view
 from tests.journal_entries import UNLOAD, entry
 from tests.records import CLUSTER, LEFT, PERIOD, RIGHT, T
+from tests.segments import segment, segmented
 
 _MOVE = OutcomeOfMove(
     id="c-1",
@@ -140,6 +142,36 @@ def test_hot_topics_are_read_as_they_were_written() -> None:
     assert read.bundles.hot_place.tolist() == [[NO_PLACE, NO_PLACE], [0xFFFFFFFF, 7]]
     assert read.bundles.hot_rate[1].tolist() == [3, 9]
     assert read.bundles.hot_throughput[1].tolist() == [70, 0]
+
+
+def test_scalable_topics_are_read_as_they_were_written_and_an_earlier_release_has_none() -> None:
+    cluster = segmented(
+        {"a:8080": {segment("x", 0, 0x7FFF): 9, segment("x", 0x8000, 0xFFFF, 1): 1}, "b:8080": {}, "c:8080": {}}
+    )
+    written = encode_summary(summary_of(cluster, entry(T), Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=T))
+    read = decode_summary(written, cluster=CLUSTER)
+    assert read is not None
+    topics = read.scalable
+    assert topics.place.tolist() == [topic_hash("topic://tenant/ns/x")]
+    assert [read.ranges.namespaces[code] for code in topics.namespace.tolist()] == ["tenant/ns"]
+    assert (topics.segments.tolist(), topics.serving.tolist(), topics.may_serve.tolist()) == ([2], [1], [3])
+    assert topics.unevenness.tolist() == pytest.approx([3.0])
+    assert [read.brokers.names[row] for row in topics.busiest.tolist()] == ["a:8080"]
+    assert topics.cut.tolist() == [0x471C]
+    fields = json.loads(written)
+    arrays = unpack(part(fields["columns"]), versions=(1,)).arrays
+    before = pack(1, {}, {name: array for name, array in arrays.items() if not name.startswith("topic.")})
+    earlier = read_summary(json.dumps(fields | {"columns": as_part(before)}).encode(), cluster=CLUSTER)
+    assert earlier is not None
+    assert len(earlier.summary.scalable.place) == 0
+
+
+def test_of_a_thousand_scalable_topics_a_summary_has_the_most_uneven() -> None:
+    names = {segment(f"t{number}", 0, 0xFFFF): 1.0 + number % 7 for number in range(1000)}
+    cluster = segmented({"a:8080": names, "b:8080": {}})
+    made = summary_of(cluster, entry(T), Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=T).scalable
+    assert len(made.place) == MOST_SCALABLE
+    assert set(made.throughput.tolist()) == {7.0 * MB}
 
 
 def test_details_are_read_when_they_are_needed() -> None:
