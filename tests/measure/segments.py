@@ -69,6 +69,7 @@ broker_conf = "broker.conf"
 [intervals]
 period_seconds = {period}
 shards = 2
+warm_up_samples = 1
 [log]
 kind = "folder"
 [log.folder]
@@ -86,7 +87,7 @@ conf = {{ "spark.driver.extraJavaOptions" = "-XX:TieredStopAtLevel=1 -XX:+UseSer
 mode = "active"
 split = false
 [guardrails]
-warm_up_intervals = 1
+freeze_intervals = 0
 [pulsar]
 admin_url = ["{admin}"]
 """
