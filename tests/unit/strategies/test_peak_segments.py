@@ -92,6 +92,15 @@ def test_what_brokers_will_split_is_not_moved(scale: AutoScale, moves: bool) -> 
     assert any(each.bundle in topic for each in unloads(crowded(), auto_scale=scale, **APART)) == moves
 
 
+def test_a_bundle_whose_segment_was_just_split_is_not_moved_for_the_load_that_it_had() -> None:
+    view = crowded()
+    gone = view.bundles.load.copy()
+    gone[:2] = 0.0
+    view = replace(view, bundles=replace(view.bundles, load=gone))
+    sealed = set(view.bundles.names[:2])
+    assert not sealed & {each.bundle for each in unloads(view, **APART)}
+
+
 def test_the_pair_that_brokers_merge_next_is_not_moved_and_the_others_are() -> None:
     others = {segment(name, 0, 0xFFFF): 2.0 for name in "uvwx"}
     more = {segment(name, 0, 0xFFFF): 2.0 for name in "abcd"}

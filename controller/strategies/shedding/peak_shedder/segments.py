@@ -14,6 +14,7 @@ import numpy as np
 
 from controller.aggregate.scalable_topics import ScalableTopics
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, UNOWNED, Bools, ClusterView, Floats, Ints
+from controller.model.topic_kinds import SEGMENTS
 from controller.planning.from_view import MappedProblem
 from controller.planning.solving.bounds import mean_level
 from controller.strategies.common.auto_scale import AutoScale
@@ -32,8 +33,12 @@ def is_of_topic(resource: str) -> bool:
 
 
 def about_to_change(view: ClusterView, scale: AutoScale) -> Bools:
-    """(bundles,) whether the brokers will split or merge a segment of each, so that it is not moved before."""
-    topics, changes = ScalableTopics.of(view.bundles), np.zeros(len(view.bundles), np.bool_)
+    """(bundles,) whether the brokers will split or merge a segment of each, or just did, so that it is not moved.
+
+    A segment that was split or merged is sealed: it stays listed without traffic, while averages still say it has some.
+    """
+    topics, bundles = ScalableTopics.of(view.bundles), view.bundles
+    changes: Bools = (bundles.kinds & SEGMENTS != 0) & ~bundles.load.any(axis=1)
     changes[topics.bundle[scale.changing(topics)]] = True
     return changes
 
