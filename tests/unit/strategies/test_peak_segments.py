@@ -93,12 +93,16 @@ def test_what_brokers_will_split_is_not_moved(scale: AutoScale, moves: bool) -> 
 
 
 def test_a_bundle_whose_segment_was_just_split_is_not_moved_for_the_load_that_it_had() -> None:
-    view = crowded()
+    view = segmented(
+        {"a:8080": quarters(4, 4, 2, 2), "b:8080": quarters(2, topic="o"), "c:8080": quarters(2, topic="p")}
+    )
     gone = view.bundles.load.copy()
-    gone[:2] = 0.0
+    gone[:2] = 0.0  # the averages go on
     view = replace(view, bundles=replace(view.bundles, load=gone))
     sealed = set(view.bundles.names[:2])
-    assert not sealed & {each.bundle for each in unloads(view, **APART)}
+    by_messages: dict[str, Any] = {"broker_msg_rate": 16.0, "cpu_weight": 0.0}
+    assert sealed & {each.bundle for each in unloads(view, **by_messages)}
+    assert not sealed & {each.bundle for each in unloads(view, **by_messages, **APART)}
 
 
 def test_the_pair_that_brokers_merge_next_is_not_moved_and_the_others_are() -> None:
