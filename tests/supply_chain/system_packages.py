@@ -20,7 +20,7 @@ _MACHINES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 #: Java 17 or newer without a screen: any of these.
 _JAVA: Final = {
     "deb": "openjdk-17-jre-headless | openjdk-21-jre-headless | java17-runtime-headless",
-    "rpm": "(java-17-headless or java-21-headless or java-headless >= 1:17)",
+    "rpm": "java-headless >= 1:17",
 }
 _USERS: Final = {"deb": "passwd", "rpm": "shadow-utils"}
 _ZSH: Final = {"deb": "usr/share/zsh/vendor-completions", "rpm": "usr/share/zsh/site-functions"}
