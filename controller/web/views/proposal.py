@@ -7,7 +7,7 @@ from typing import Final
 from controller.model.proposals import CONTROLLER, ProposalKind, ProposalState
 from controller.model.proposed import ProposedDecision
 from controller.web.issued_plan import IssuedPlan
-from controller.web.views.formats import BrokerNames, BundleLabel, clock, percent, span, whole
+from controller.web.views.formats import BrokerNames, BundleLabel, clock, percent, sentence, span, whole
 from controller.web.views.now import Heading, KeyFigure
 from controller.wire.answers.proposals import DriftAnswer, ProposalAnswer, StatementAnswer
 from controller.wire.readable import counted
@@ -110,7 +110,7 @@ def heading(answer: ProposalAnswer, statements: Sequence[StatementAnswer], now_m
     """What it is, who proposed it, and how far it is."""
     what = answer.title or _KINDS[ProposalKind(answer.kind)]
     title = what[:1].upper() + what[1:]
-    why = f" {answer.detail}" if answer.detail else ""
+    why = f" {sentence(answer.detail)}" if answer.detail else ""
     by = "the controllers" if answer.author == CONTROLLER else answer.author
     why_proposed = next((each.reason for each in statements if each.kind == "propose" and each.reason), "")
     reason = f": “{why_proposed}”" if why_proposed else ""
