@@ -22,7 +22,7 @@ from controller.model.load import (
     Ints,
 )
 from controller.planning.objective import disturbance
-from controller.planning.problem import RATE_SHARE, BalanceProblem
+from controller.planning.problem import MESSAGE_RATE, RATE_SHARE, BalanceProblem
 from controller.planning.shares import Fit, fitted
 from controller.planning.units import of_one_unit
 
@@ -349,7 +349,7 @@ def _limited(view: ClusterView, counted: Counted, load: Floats) -> list[_Column]
     scale = limit * len(limit) / limit.sum() if known else np.ones(len(limit))
     rate = finite(load[:, RATE_IN] + load[:, RATE_OUT])
     sizes = (
-        ("message rate", counted.msg_rate, rate),
+        (MESSAGE_RATE, counted.msg_rate, rate),
         ("topics", counted.topics, bundles.topics.astype(np.float64)),
         ("sessions", counted.sessions, (bundles.producers + bundles.consumers).astype(np.float64)),
         (RATE_SHARE, counted.rate_share * float(rate[bundles.owned].sum()), rate),

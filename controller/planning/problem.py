@@ -11,6 +11,7 @@ from controller.model.load import Floats, Ints
 
 #: A resource that spreads messages where usage does not say what bundles take: a broker's share of all messages/s.
 RATE_SHARE: Final = "share of the message rate"
+MESSAGE_RATE: Final = "message rate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

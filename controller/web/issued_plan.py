@@ -33,6 +33,9 @@ class IssuedMove:
     detail: str
     #: T of its newest command; None: none was issued.
     interval: int | None
+    #: When an executor began and ended it, epoch ms; None: no result says so.
+    started_at: int | None = None
+    finished_at: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,8 @@ def _newest(commands: Sequence[IssuedCommand], state: LatestState | None) -> lis
             state=move_state,
             detail=detail,
             interval=command.interval,
+            started_at=command.started_at,
+            finished_at=command.finished_at,
         )
     return list(moves.values())
 

@@ -1,5 +1,6 @@
 """What people change on the page, in a real Chromium: each action by its dialog, and without a script."""
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,15 +13,19 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
 from controller.adapters.approvals.making import Signer, propose_plan
+from controller.adapters.election.proposals import change_record
+from controller.cycle.ordered import told_of
 from controller.log.elections import election_system
-from controller.model.controls import OperatorControls
+from controller.model.controls import OperatorControls, Orders
+from controller.model.decision import Reason, Verdict
+from controller.model.proposals import ProposalState
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.web.pages.page import PageRequest
 from controller.web.site import Site
 from controller.wire.plan import encode_plan
 from tests.balance_problems import problem
 from tests.chromium import AXE_TAGS, chromium, watched_page
-from tests.invented_pages import NOW, broker_name, states
+from tests.invented_pages import NOW, InventedData, T, broker_name, brokers_now, commands, states
 from tests.plans import plan_of
 from tests.proposals import key_of
 from tests.web_people import WRITES, token_of, tokens_file
@@ -178,6 +183,53 @@ def test_a_dialog_holds_the_focus_and_escape_gives_it_back(browser: Browser, sho
         page.wait_for_selector("dialog", state="detached")
         assert page.evaluate(_FOCUS)["name"] == "Pause…"
         assert trouble == []
+
+
+@pytest.mark.parametrize(("theme", "width"), LOOKS)
+def test_a_proposal_that_is_applied_is_live_and_says_done_when_the_log_does(
+    browser: Browser, shown: Site, theme: str, width: int
+) -> None:
+    key, data = proposed(shown), shown.clusters[CLUSTER].data
+    assert isinstance(data, InventedData)
+    part = Orders(plan=key, step=1, wave=1, waves=1, checked_at=T, expires_at_ms=NOW + 60_000, holder="h", by="otto")
+    why = Verdict(subject="broker-000:8080", reason=Reason.PLANNED, by="plan", detail=told_of(part))
+    moves = [f"acme/ns{each % 3}/0x{each:08x}_0x{each + 1:08x}" for each in range(6)]
+    data.of_plans = tuple(
+        replace(commands(T)[0], id=name, bundle=name, destination="broker-001:8080", why=why, status="")
+        for name in moves[:4]
+    )
+    nodes = [replace(node, name=f"broker-00{at}:8080") for at, node in enumerate(brokers_now(4).brokers)]
+    data.nodes = replace(brokers_now(4), brokers=tuple(nodes))
+    change_record(
+        election_system(shown.clusters[CLUSTER].settings).proposals(),
+        key,
+        lambda now: replace(now.record, progress=replace(now.record.progress, state=ProposalState.APPLYING, step=1)),
+    )
+    with served(shown) as address, watched_page(browser, theme, width) as (page, trouble):
+        page.set_default_timeout(90_000)
+        log_in(page, address, "anna")
+        page.goto(f"{address}/proposals/{key}")
+        ends = time.monotonic() + 90
+        while not page.locator("text=now against the plan").count():
+            assert time.monotonic() < ends, page.inner_text("main")
+            page.reload()
+        flying = page.inner_text("section[aria-labelledby=flying-title]")
+        assert [name.rpartition("/")[2] in flying for name in moves] == [True] * 4 + [False] * 2
+        assert "0 done, 4 in flight, 2 not issued" in page.inner_text("main")
+        page.focus("a:has-text('Pause…')")
+        ended = replace(data.of_plans[0], status="done", started_at=T + 2_000, finished_at=T + 3_100)
+        data.of_plans = (ended, *data.of_plans[1:])
+        data.number += 1
+        data.changed.set()
+        page.wait_for_selector("text=1 done, 3 in flight, 2 not issued")
+        assert "Pause…" in page.evaluate("document.activeElement.textContent"), "a link keeps the focus"
+        assert "after 1.1 s" in page.inner_text("section[aria-labelledby=events-title]")
+        is_without_barrier(page, "a proposal that is applied")
+        assert page.evaluate("document.querySelectorAll('*').length") < 1_500
+        if folder := os.environ.get("TRIMTAB_PICTURES"):
+            page.screenshot(path=f"{folder}/applied-{theme}-{width}.png", full_page=True)
+        assert trouble == []
+    shown.jobs.close()
 
 
 def test_without_a_script_forms_do_the_same(browser: Browser, shown: Site) -> None:

@@ -77,7 +77,7 @@ def _view(page: PageRequest, context: Context, job: Job | None) -> PlanView | No
         return None
     answer = answer_of(job, PlanAnswer)
     progress: IssuedPlan = issued_plan(page.data, answer.sha256, context.state, page.now_ms)
-    return plan_view(answer, progress, context.names, page.now_ms)
+    return plan_view(answer, progress, context.names, page.data.brokers(), page.now_ms)
 
 
 def _heading(job: Job | None, view: PlanView | None) -> Heading | None:

@@ -34,6 +34,7 @@ from controller.web.views import proposal as view
 from controller.web.views.certificate import CHECKED, NOT_PROVED
 from controller.web.views.formats import clock
 from controller.web.views.plan_file import NOTES, plan_view
+from controller.web.views.plans import events, in_flight
 from controller.web.views.plans import facts as progress_facts
 from controller.web.views.proposal_forms import plan_form, proposal_form
 from controller.wire.answers.proposals import ProposalAnswer, ProposalDetailAnswer
@@ -70,7 +71,7 @@ def proposal(page: PageRequest) -> Response:
         answer = answer.model_copy(update={"state": detail.state})
     plan = None
     if detail is not None and detail.plan is not None:
-        plan = plan_view(detail.plan, progress, context.names, page.now_ms)
+        plan = plan_view(detail.plan, progress, context.names, page.data.brokers(), page.now_ms)
     is_running = answer.state in (ProposalState.APPLYING, ProposalState.PAUSED)
     drained = () if context.state is None else context.state.controls.drained
     return render(
@@ -89,6 +90,10 @@ def proposal(page: PageRequest) -> Response:
         content=[] if detail is None else detail.content,
         plan=plan,
         progress=progress_facts(progress) if answer.state in view.STARTED else (),
+        is_running=is_running,
+        counts=progress.counts,
+        in_flight=in_flight(progress, page.now_ms),
+        events=events(progress, context.names),
         stop_text=view.stop_text(progress, answer.moves, drained, context.names) if is_running else "",
         moves=view.decision_moves(decision, _MOVES) if decision is not None and is_waiting else (),
         usage=view.decision_usage(decision) if decision is not None and is_waiting else (),

@@ -223,7 +223,12 @@ const trimtab = {
     readClock();
     const part = find("[data-live-part]") ? "[data-live-part]" : ".page";  // a form beside it keeps what was entered
     const content = find(part, page), here = find(part);
-    if ("live" in document.body.dataset && content && !here.contains(document.activeElement)) here.replaceWith(content);
+    const focused = here.contains(document.activeElement) ? document.activeElement : null;
+    if ("live" in document.body.dataset && content && !focused?.closest("form")) {
+      here.replaceWith(content);
+      const by = ["id", "href", "aria-label"].find((name) => focused?.hasAttribute(name));
+      if (by) find(`${focused.localName}[${by}="${CSS.escape(focused.getAttribute(by))}"]`, content)?.focus({ preventScroll: true });
+    }
     writeTimes();
     beat();
   }

@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from controller.model.load import RESOURCES
 from controller.planning.plans.plan import DRAIN, EMPTY, FILL, JOIN, REMOVE, RESTART
-from controller.planning.problem import RATE_SHARE
+from controller.planning.problem import MESSAGE_RATE, RATE_SHARE
 from controller.web.issued_plan import IssuedMove, IssuedMoveState, IssuedPlan
+from controller.web.store.values import BrokerNow, BrokerStates
 from controller.web.views.certificate import CertificateText, certificate_text
 from controller.web.views.formats import BrokerNames, BundleLabel, clock, percent, signed, span, whole
 from controller.web.views.now import Heading, KeyFigure
@@ -84,6 +86,8 @@ class BrokerBar:
     at_after: float
     change: str
     title: str
+    #: In the last interval; None: not known, or nothing of the plan was issued yet.
+    now: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +115,8 @@ class PlanView:
     steps_left_out: int
     brokers: tuple[BrokerBar, ...]
     brokers_left_out: int
+    #: T of what brokers use now; None: nothing of the plan was issued yet.
+    interval: int | None
     disturbed: Sequence[DisturbedAnswer]
     disturbed_left_out: int
     moves: tuple[MoveRow, ...]
@@ -120,11 +126,14 @@ class PlanView:
     stays: tuple[tuple[BundleLabel, str], ...]
 
 
-def plan_view(answer: PlanAnswer, progress: IssuedPlan, names: BrokerNames, now_ms: int) -> PlanView:
-    """*answer* for the page, with what became of it so far."""
+def plan_view(
+    answer: PlanAnswer, progress: IssuedPlan, names: BrokerNames, nodes: BrokerStates | None, now_ms: int
+) -> PlanView:
+    """*answer* for the page, with what became of it so far; *nodes*: the last interval."""
     states, orders = {(move.bundle, move.step): move for move in progress.moves}, progress.orders
     first = 0 if orders is None else max(0, min(orders.step - 1 - _STEPS // 2, len(answer.steps) - _STEPS))
     rows = range(first, min(len(answer.steps), first + _STEPS))
+    present = {} if nodes is None or not states else {node.name: node for node in nodes.brokers}
     changes = sorted(answer.brokers, key=lambda each: (-max(each.before, each.after), each.broker))
     disturbed = sorted(answer.disturbed, key=lambda each: (-each.connections, each.namespace))
     stays = [(BundleLabel.of(bundle), why) for bundle, why in list(answer.stays.items())[:NOTES]]
@@ -134,8 +143,9 @@ def plan_view(answer: PlanAnswer, progress: IssuedPlan, names: BrokerNames, now_
         facts=_facts(answer, now_ms),
         steps=tuple(_step(answer, number, states, names) for number in rows),
         steps_left_out=len(answer.steps) - len(rows),
-        brokers=tuple(_bar(each) for each in changes[:_BROKERS]),
+        brokers=tuple(_bar(each, present.get(each.broker)) for each in changes[:_BROKERS]),
         brokers_left_out=max(0, len(changes) - _BROKERS),
+        interval=nodes.interval if nodes is not None and present else None,
         disturbed=disturbed[:_NAMESPACES],
         disturbed_left_out=max(0, len(disturbed) - _NAMESPACES),
         moves=_moves(answer, states),
@@ -236,8 +246,10 @@ def _wave(step: PlanStepAnswer, number: int, states: Counter[IssuedMoveState]) -
     )
 
 
-def _bar(change: BrokerChangeAnswer) -> BrokerBar:
+def _bar(change: BrokerChangeAnswer, node: BrokerNow | None) -> BrokerBar:
     before, after = 100 * change.before, 100 * change.after
+    now = None if node is None else _usage_now(change, node)
+    present = "" if now is None else f" {now:.1f} % now,"
     by = "the share of all messages" if change.resource == RATE_SHARE else change.resource
     return BrokerBar(
         broker=change.broker,
@@ -246,9 +258,23 @@ def _bar(change: BrokerChangeAnswer) -> BrokerBar:
         at_before=min(100.0, before),
         at_after=min(100.0, after),
         change=signed(after - before),
-        title=f"{change.broker}: {before:.1f} % before, {after:.1f} % after, at most {100 * change.highest:.1f} % on"
-        f" the way, by {by or 'nothing'}; {change.bundles_before} bundles before, {change.bundles_after} after",
+        now=now,
+        title=f"{change.broker}: {before:.1f} % before, {after:.1f} % after,{present} at most"
+        f" {100 * change.highest:.1f} % on the way, by {by or 'nothing'}; {change.bundles_before} bundles before,"
+        f" {change.bundles_after} after",
     )
+
+
+def _usage_now(change: BrokerChangeAnswer, node: BrokerNow) -> float | None:
+    """What *node* uses now by what the plan counts, percent; None: not known."""
+    if change.resource in RESOURCES:
+        return node.fullest_usage
+    if change.resource not in (RATE_SHARE, MESSAGE_RATE) or node.rate_in is None or node.rate_out is None:
+        return None
+    for usage, rate in ((change.before, change.msg_rate_before), (change.after, change.msg_rate_after)):
+        if rate > 0:
+            return 100 * (node.rate_in + node.rate_out) * (usage - change.fixed) / rate
+    return None
 
 
 def _moves(answer: PlanAnswer, states: _States) -> tuple[MoveRow, ...]:

@@ -22,19 +22,22 @@ from controller.offline.plans.plan_file import described_plan
 from controller.planning.plans.plan import Plan
 from controller.planning.plans.plan_steps import PlanLimits, empty_step, spread_step
 from controller.planning.plans.waves import WaveLimits
-from controller.planning.problem import BalanceProblem
+from controller.planning.problem import RATE_SHARE, BalanceProblem
 from controller.web import limits
 from controller.web.access.viewer import RefusedError
 from controller.web.app import create_app
-from controller.web.issued_plan import NO_RESULT
+from controller.web.issued_plan import NO_RESULT, IssuedPlan, issued_plan
 from controller.web.jobs import Job, Jobs
 from controller.web.orders import of_plan_file
 from controller.web.site import Site
-from controller.web.store.values import IssuedCommand
+from controller.web.store.values import BrokerStates, IssuedCommand
 from controller.web.uploads import job_with_file
+from controller.web.views.formats import BrokerNames
+from controller.web.views.plan_file import plan_view
+from controller.web.views.plans import events, in_flight
 from controller.wire.answers.plan import PlanAnswer
 from controller.wire.plan import encode_plan, hash_of
-from tests.invented_pages import HOSTILE, MINUTE, NOW, InventedData, T, broker_name, commands, latest
+from tests.invented_pages import HOSTILE, MINUTE, NOW, InventedData, T, broker_name, brokers_now, commands, latest
 from tests.plans import plan_of
 from tests.web_sites import site
 
@@ -425,6 +428,51 @@ def test_the_file_of_the_plan_in_force_shows_its_live_state(tmp_path: Path) -> N
     assert "This plan is being applied" in text
     assert f"{len(wave)} done" in text
     assert '<rect class="wave done"' in text
+
+
+def test_a_plan_in_force_lists_what_is_in_flight_by_age_and_what_came_of_it_the_newest_first(tmp_path: Path) -> None:
+    plan, part = drain(), orders(drain())
+    names = [plan.bundles[move.bundle] for move in plan.steps[0].moves]
+    ended = {"started_at": T - MINUTE + 2_000, "finished_at": T - MINUTE + 3_200}
+    issued = (
+        command(names[0], T, "", part),
+        replace(command(names[1], T - MINUTE, "done", part), **ended),
+        replace(command(names[2], T - MINUTE, "failed", part, "412: no such bundle"), **ended),
+        command(names[3], T - 2 * MINUTE, "", part),
+    )
+    state = replace(latest(controls=Controls(mode="active", orders=part)), in_flight_total=513)
+    data = InventedData(state=state, of_plans=issued)
+    progress = issued_plan(data, hash_of(plan), state, NOW)
+    flying = in_flight(progress, NOW)
+    assert [(each.bundle.whole, each.age) for each in flying] == [(names[3], "2 min"), (names[0], "22 s")]
+    seen = [(each.at_ms, each.bundle and each.bundle.whole, each.text) for each in events(progress, BrokerNames())]
+    assert seen[0] == (T, None, "Wave 2: 1 move issued")
+    assert (T - MINUTE + 3_000, names[1], f"on {broker_name(7)} after 1.2 s") in seen
+    assert (T - MINUTE + 3_000, names[2], "failed: 412: no such bundle") in seen
+    assert [at for at, *_ in seen] == sorted((at for at, *_ in seen), reverse=True)
+    assert not any(names[0] in str(each) for each in seen), "nothing is said of it before its result is there"
+
+
+def usages(plan: Plan, shown: Site, progress: IssuedPlan, nodes: BrokerStates, **changes: Any) -> list[float | None]:
+    """What the page of *plan* says that its brokers use now; *changes*: of each broker's answer."""
+    answer = answered(shown, plan)
+    brokers = [each.model_copy(update=changes) for each in answer.brokers]
+    view = plan_view(answer.model_copy(update={"brokers": brokers}), progress, BrokerNames(), nodes, NOW)
+    return [each.now for each in view.brokers]
+
+
+def test_brokers_are_shown_against_the_plan_once_something_of_it_was_issued(shown: Site) -> None:
+    plan, part = drain(), orders(drain())
+    issued = (command(plan.bundles[0], T, "", part),)
+    data = InventedData(of_plans=issued)
+    progress = issued_plan(data, hash_of(plan), data.state, NOW)
+    known = replace(brokers_now().brokers[0], name=plan.brokers[0], fullest_usage=41.5, rate_in=30.0, rate_out=12.0)
+    nodes = replace(brokers_now(), brokers=(known,))
+    assert usages(plan, shown, progress, nodes) == [41.5, None, None]
+    assert usages(plan, shown, replace(progress, moves=()), nodes) == [None, None, None]
+    by_rate = {"resource": RATE_SHARE, "before": 0.7, "fixed": 0.1, "msg_rate_before": 60.0}
+    assert usages(plan, shown, progress, nodes, **by_rate)[0] == pytest.approx(42.0), "its own 10 messages count, too"
+    assert usages(plan, shown, progress, nodes, resource="topics")[0] is None
 
 
 def test_a_bundle_that_moves_in_two_steps_has_a_state_in_each(tmp_path: Path) -> None:
