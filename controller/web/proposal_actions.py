@@ -54,6 +54,8 @@ class PlanRequestBody(ReasonBody):
         tuple[Annotated[str, Field(min_length=1, max_length=1000)], ...], Field(max_length=_MOST_NAMES)
     ] = ()
     """Each BUNDLE=BROKER."""
+    wave_moves: Annotated[int | None, Field(ge=1, le=100)] = None
+    """Maximum moves of one wave; half as many off, or to, any one broker.  None: as `trimtab plan` has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +195,8 @@ def propose_plan(call: ProposalCall, body: PlanRequestBody) -> Job:
     if answered is not None and (job := call.site.jobs.job(answered)) is not None:
         return job
     _refuse_unsigned(call)
-    words = ("plan", "--json", *_plan_words(body), "--output", f"{FOLDER}/{_PLAN}", *orders.conf_words(call.cluster))
+    waves = () if body.wave_moves is None else ("--wave-moves", str(body.wave_moves))
+    words = ("plan", "--json", *_plan_words(body), *waves, "--output", f"{FOLDER}/{_PLAN}", *orders.conf_words(call.cluster))
     order = JobOrder(
         kind=PROPOSE, cluster=call.cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=call.now_ms
     )

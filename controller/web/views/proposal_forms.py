@@ -38,6 +38,8 @@ _TEXTS: Final = {
     "stop": "What is issued is finished, the rest is never issued, and it cannot be resumed: refresh it instead. A"
     " broker that it empties stays drained until it is released.",
 }
+#: Maximum moves of a wave; "" for what `trimtab plan` takes by itself.
+_WAVES: Final = (("", "at most 20 moves"), *((str(n), f"at most {counted(n, 'move')}") for n in (1, 2, 4, 10, 50, 100)))
 _KINDS: Final = (("balance", "spread the load"), ("drain", "empty brokers"), ("move", "move bundles"))
 
 
@@ -93,6 +95,13 @@ def plan_form(values: Mapping[str, str], names: BrokerNames) -> ActionForm:
             label="Bundles to be moved, each as BUNDLE=BROKER on a line",
             kind="lines",
             chosen=frozenset(filter(None, (values.get("moves", ""),))),
+        ),
+        Choices(
+            name="waveMoves",
+            label="Each wave has",
+            kind="select",
+            options=_WAVES,
+            chosen=frozenset({values.get("waveMoves", "")}),
         ),
     ]
     title = "Propose a plan"

@@ -231,11 +231,12 @@ def test_a_check_that_is_too_long_to_show_takes_nothing_from_the_rest_of_the_pag
 
 def test_a_plan_is_proposed_by_a_form(shown: Site) -> None:
     otto = logged_in(shown, "otto")
-    answer = submitted(otto, "/proposals/new?kind=drain", kind="drain", brokers="b-1:8080\r\nb-2:8080")
+    fields = {"kind": "drain", "brokers": "b-1:8080\r\nb-2:8080", "waveMoves": "4"}
+    answer = submitted(otto, "/proposals/new?kind=drain", **fields)
     assert (answer.status_code, answer.headers["location"]) == (303, "/plans?job=job-1")
     job = shown.jobs.job("job-1")
     assert job is not None
-    assert job.order.commands[0][2:6] == ("--drain", "b-1:8080", "--drain", "b-2:8080")
+    assert job.order.commands[0][2:8] == ("--drain", "b-1:8080", "--drain", "b-2:8080", "--wave-moves", "4")
     wrong = submitted(otto, "/proposals/new?kind=drain", kind="move", moves="nothing")
     assert wrong.status_code == 400
     assert "BUNDLE=BROKER" in wrong.text
