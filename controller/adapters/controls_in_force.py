@@ -79,6 +79,7 @@ class ControlsInForce:
             maintenance=self._maintenance.forbids(interval),
             unknown=unknown,
             drained=tuple(sorted(each.broker for each in known.drained)),
+            excluded=tuple(sorted(each.name for each in known.excluded)),
             orders=known.orders,
             approved=known.approvals if mode == "approve" else (),
             rejected=known.rejections if mode == "approve" else (),

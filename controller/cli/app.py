@@ -42,10 +42,12 @@ COMMANDS: Final[Mapping[str, Listed]] = {
     "accept-loss": Listed("controls", "accept_loss", "Continue, paused, without the lost journal entries.", OPERATE),
     "apply": Listed("apply", "apply", "Carry out an approved plan, wave by wave.", OPERATE),
     "collect": Listed("collect", "collect", "Sweep the brokers every interval until SIGTERM or Ctrl-C.", OPERATE),
+    "exclude": Listed("controls", "exclude", "Keep bundles where they are and whole until `trimtab include`.", OPERATE),
     "execute": Listed("execute", "execute", "Execute the commands on Pulsar until SIGTERM or Ctrl-C.", OPERATE),
     "hand-back": Listed(
         "handover", "hand_back", "Pause trimtab, and let the brokers balance by themselves again.", OPERATE
     ),
+    "include": Listed("controls", "include", "Let excluded bundles be moved and split again.", OPERATE),
     "init": Listed("init", "init", "Write commented settings to start from.", OPERATE),
     "mode": Listed("controls", "mode", "Set the mode of every controller of the cluster.", OPERATE),
     "pause": Listed("controls", "pause", "Issue no more commands until `trimtab resume`.", OPERATE),

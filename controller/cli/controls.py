@@ -15,6 +15,7 @@ from rich.console import Console
 from controller.adapters.approvals.control_changes import (
     enact_approved,
     needs_approval,
+    propose_include,
     propose_mode,
     propose_release,
     propose_resume,
@@ -34,7 +35,9 @@ from controller.log.elections import election_system
 from controller.log.fencing import fence
 from controller.model.controls import MAX_HISTORY, MOVING_MODES, Choice, ControlChange, OperatorControls, Pause
 from controller.model.errors import TrimtabError
+from controller.model.name_patterns import is_pattern
 from controller.model.proposals import StoredProposal
+from controller.settings.pulsar_names import namespace_or_bundle
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.status import ControlChangeAnswer, ControlsAnswer, PauseAnswer
 from controller.wire.controls_text import change_text, pause_text, pauses_text
@@ -204,6 +207,61 @@ def release(
         _propose(settings, conf, key, made, partial(propose_release, brokers=names), as_json=as_json)
         return
     with_store(settings, lambda store: _tell_drained(settings, change(store, how), as_json=as_json))
+
+
+def exclude(
+    names: Annotated[
+        list[str], typer.Argument(metavar="NAME...", help="Bundles, or namespaces with all of theirs; no patterns.")
+    ],
+    conf: Conf = DEFAULT_CONF,
+    reason: ReasonOption = "",
+    by: By = "",
+    as_json: _AsJson = False,
+) -> None:
+    """Keep bundles where they are and whole, from the next interval on, until `trimtab include`.
+
+    A bundle that somebody else splits or merges is excluded no more: exclude its namespace instead.
+    """
+    settings, made = read_settings(conf), choice_of("", reason, by)
+    require(settings, Part.ELECTION)
+    if patterns := [name for name in names if is_pattern(name)]:
+        raise typer.BadParameter(f"{patterns[0]!r} is a pattern: name each namespace", param_hint="NAME")
+    try:
+        how = changes.excluded(made, list(map(namespace_or_bundle, names)))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="NAME") from None
+    with_store(settings, lambda store: _tell_excluded(settings, change(store, how), as_json=as_json))
+
+
+def include(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Bundles and namespaces that are excluded.")],
+    conf: Conf = DEFAULT_CONF,
+    reason: ReasonOption = "",
+    by: By = "",
+    key: KeyOption = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Let what is excluded be moved and split again, from the next interval on.
+
+    Where [approvals] demands signatures, that is proposed with --key first.
+    """
+    settings, made = read_settings(conf), choice_of("", reason, by)
+    refuse_unused_key(settings, key)
+    require(settings, Part.ELECTION)
+    how = changes.included(made, names)
+    if settings.approvals.demanded:
+        with closing(election_system(settings).controls()) as store:
+            how(store.read()[0])
+        proposed = tuple(sorted({*names}))
+        _propose(settings, conf, key, made, partial(propose_include, names=proposed), as_json=as_json)
+        return
+    with_store(settings, lambda store: _tell_excluded(settings, change(store, how), as_json=as_json))
+
+
+def _tell_excluded(settings: Settings, controls: OperatorControls, *, as_json: bool) -> None:
+    excluded = [each.name for each in controls.excluded]
+    text = f"Excluded by persons in {settings.cluster.name}: {', '.join(excluded) or 'nothing'}."
+    show(ControlsAnswer(cluster=settings.cluster.name, excluded=excluded), lambda _: _say(text), as_json=as_json)
 
 
 def _tell_drained(settings: Settings, controls: OperatorControls, *, as_json: bool) -> None:

@@ -28,7 +28,7 @@ from controller.cycle.guardrails.fatal_bundles import summary_of_fatal, watched_
 from controller.cycle.guardrails.freeze import watched_roster
 from controller.cycle.guardrails.listing import Rooms, about_unconfirmed, followed, summary_of
 from controller.cycle.guardrails.own_balancing import BalancingRule, watched_balancing
-from controller.cycle.ordered import not_approved, with_drained
+from controller.cycle.ordered import not_approved, with_controls
 from controller.cycle.outcomes import on_their_way, settle
 from controller.cycle.policy import MINUTE_MS, Policy
 from controller.cycle.protected import ProtectedBundles
@@ -68,7 +68,7 @@ def decide(
 def _decided(
     view: ClusterView, results: Sequence[CommandResult], memory: Memory, controls: Controls, policy: Policy
 ) -> tuple[Decision, Memory]:
-    interval, policy = view.as_of_ms, with_drained(policy, controls)
+    interval, policy = view.as_of_ms, with_controls(policy, controls)
     memory = without_dry_run(memory, controls)
     memory = followed(
         memory, results, view, resumed_ms=controls.resumed_ms, limits=policy.limits, patience=policy.patience

@@ -47,8 +47,11 @@ class NotDrained:
         return undrained
 
 
-def with_drained(policy: Policy, controls: Controls) -> Policy:
-    """*policy*, in which nothing goes to brokers that are drained, whatever chooses the destination."""
+def with_controls(policy: Policy, controls: Controls) -> Policy:
+    """*policy*, in which nothing goes to brokers that are drained, whatever chooses the destination, and nothing is
+    done to bundles that a person excluded."""
+    if controls.excluded:
+        policy = replace(policy, excluded_by_people=frozenset(controls.excluded))
     if not controls.drained or any(isinstance(step, NotDrained) for step in policy.filters):
         return policy
     step, shedder = NotDrained(names=frozenset(controls.drained)), policy.shedder

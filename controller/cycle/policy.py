@@ -131,6 +131,8 @@ class Policy:
     free_connections: int = 0
     #: Namespaces, also as patterns, and bundles that are never moved or split.
     excluded: frozenset[str] = frozenset()
+    #: Namespaces and bundles, of the controls of this interval.
+    excluded_by_people: frozenset[str] = frozenset()
     #: Namespaces, also as patterns, whose bundles alone are moved and split; empty: those of all.
     only: frozenset[str] = frozenset()
     #: Namespaces of trimtab's own topics: to move or split their bundles would interrupt trimtab meanwhile.

@@ -24,7 +24,7 @@ MEANINGS: Final = {
     Reason.SYSTEM_NAMESPACE: Meaning(CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
     Reason.EXCLUDED: Meaning(
         CONFIGURATION,
-        "decisions.excluded, decisions.only or loadBalancerSheddingExcludedNamespaces keeps it, or the log",
+        "a person, decisions.excluded or only, loadBalancerSheddingExcludedNamespaces or the log keeps it",
     ),
 }
 
@@ -75,14 +75,15 @@ GUARDRAILS: Final = (
         "its owners died one after the other",
     ),
     BundleGuardrail(Reason.EXCLUDED, "decisions.only", "decisions.only does not name their namespaces"),
+    BundleGuardrail(Reason.EXCLUDED, "controls.excluded", "a person excluded them", "a person excluded it"),
     BundleGuardrail(Reason.EXCLUDED, "decisions.excluded", "they, or their namespaces, are excluded"),
     BundleGuardrail(Reason.EXCLUDED, "log.pulsar.namespace", "trimtab's own topics are in their namespaces"),
     BundleGuardrail(Reason.SYSTEM_NAMESPACE, "system_namespaces", "their namespaces are Pulsar's own"),
 )
 (
-    _FREE, _REJECTED, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _FATAL, _OTHERS, _EXCLUDED,
-    _OWN, _SYSTEM,
-) = range(-1, 12)  # fmt: skip
+    _FREE, _REJECTED, _GIVING, _SPLITTING, _UNDESCRIBED, _UNREADABLE, _RESTING, _IN_FLIGHT, _FATAL, _OTHERS, _BY_PEOPLE,
+    _EXCLUDED, _OWN, _SYSTEM,
+) = range(-1, 13)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -99,7 +100,8 @@ class ProtectedBundles:
     def of(cls, view: ClusterView, memory: Memory, policy: Policy) -> "ProtectedBundles":
         """The bundles that *memory* and *policy* protect in the interval of *view*.
 
-        ``policy.excluded`` and ``policy.only`` hold bundles, namespaces and patterns of namespaces.
+        ``policy.excluded`` and ``policy.only`` hold bundles, namespaces and patterns of namespaces;
+        ``policy.excluded_by_people`` bundles and namespaces.
         """
         filtered, code_of = bool(policy.filters), view.bundles.code_of
         guardrail, not_described = _by_namespace(view, policy), undescribed(view, policy.limits)
@@ -109,6 +111,7 @@ class ProtectedBundles:
             (resting(memory.failed, view.as_of_ms, policy.patience), _RESTING),
             ([command.bundle for command in memory.in_flight.values()], _IN_FLIGHT),
             (fatal_bundles(memory, policy.limits), _FATAL),
+            (policy.excluded_by_people, _BY_PEOPLE),
             (policy.excluded, _EXCLUDED),
         ):
             for row in [code_of[name] for name in names if name in code_of]:
@@ -219,6 +222,8 @@ def _by_namespace(view: ClusterView, policy: Policy) -> Ints:
             return _OWN
         if name in excluded:
             return _EXCLUDED
+        if name in policy.excluded_by_people:
+            return _BY_PEOPLE
         return _OTHERS if policy.only and name not in only else _FREE
 
     spaces: Ints = np.array([of_namespace(name) for name in table.namespaces], np.int64)

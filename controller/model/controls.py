@@ -118,6 +118,8 @@ class Controls:
     unknown: str = ""
     #: Brokers that get no bundles until `trimtab release`, sorted.
     drained: tuple[str, ...] = ()
+    #: Bundles, and namespaces, that a person keeps where they are, sorted.
+    excluded: tuple[str, ...] = ()
     #: The moves of a plan that is being applied.
     orders: Orders | None = None
     #: The decisions that are approved, and those that a person rejected.
@@ -161,8 +163,8 @@ class ControlChange:
     #: Epoch ms, wall clock.
     at_ms: int
     by: str
-    #: What somebody did, by its command: pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release or
-    #: apply; "restart" by its hook; or "refused".
+    #: What somebody did, by its command: pause, resume, mode, stop-all, stop-plan, accept-loss, drain, release,
+    #: exclude, include or apply; "restart" by its hook; or "refused".
     action: str
     #: What it changed.
     detail: str = ""
@@ -188,6 +190,17 @@ class Drained:
 
     broker: str
     by: str
+    #: Epoch ms.
+    at_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExcludedName:
+    """A bundle, or a namespace with all of its bundles, that is neither moved nor split."""
+
+    name: str
+    by: str
+    reason: str
     #: Epoch ms.
     at_ms: int
 
@@ -229,6 +242,8 @@ class OperatorControls:
     loss_accepted_ms: int = 0
     #: By name.
     drained: tuple[Drained, ...] = ()
+    #: By name.
+    excluded: tuple[ExcludedName, ...] = ()
     orders: Orders | None = None
     restarts: PlanRestarts | None = None
     #: Decisions in mode approve that somebody approved or rejected without a signature, the oldest first; they count
@@ -320,6 +335,8 @@ MAX_PAUSES: Final = 20
 #: Approvals, and rejections, of decisions; one decision waits at a time.
 MAX_DECISIONS: Final = 20
 MAX_DRAINED: Final = 1000
+#: Each decision's entry in the journal has them.
+MAX_EXCLUDED: Final = 100
 MAX_HISTORY: Final = 100
 MAX_REFUSED: Final = 20
 MAX_REQUESTS: Final = 256

@@ -91,9 +91,10 @@ class ControlRequest:
     """A change of the controls that allows more than what is in force."""
 
     cluster: str
-    #: "mode", "resume" or "release".
+    #: "mode", "resume", "release" or "include".
     action: str
-    #: mode: the mode; resume: at_ms of each pause that ends, as text; release: names of brokers.
+    #: mode: the mode; resume: at_ms of each pause that ends, as text; release: names of brokers; include: names of
+    #: bundles and namespaces.
     values: tuple[str, ...] = ()
     #: Epoch ms, wall clock.  Controllers obey only what is newer than what they obeyed last.
     at_ms: int

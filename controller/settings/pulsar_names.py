@@ -33,9 +33,14 @@ def namespace_or_bundle(name: str) -> str:
     return name
 
 
+def is_bundle(name: str) -> bool:
+    """Whether *name*, of a namespace or a bundle, is that of a bundle."""
+    return name.count("/") > 1 and name.rpartition("/")[2].startswith("0x")
+
+
 def namespace_or_pattern(name: str) -> str:
     """*name*, of a namespace or a pattern of namespaces.  ValueError where it is neither, or a bundle's."""
-    if namespace_or_bundle(name).rpartition("/")[2].startswith("0x") and name.count("/") > 1:
+    if is_bundle(namespace_or_bundle(name)):
         raise ValueError(f"{name!r} is a bundle, and its halves would not be in it once it is split; {_NAMESPACE}")
     return name
 

@@ -118,6 +118,8 @@ def guardrail_rows(status: GuardrailStatus) -> dict[str, str]:
     rows = {"mode": _mode(status), "paused": _paused(status)}
     if status.chosen.drained:
         rows["drained"] = ", ".join(f"{each.broker} by {each.by}" for each in status.chosen.drained)
+    if status.chosen.excluded:
+        rows["excluded"] = ", ".join(f"{each.name} by {each.by}" for each in status.chosen.excluded)
     if status.plan:
         rows["plan"] = f"{status.plan} is being applied, so strategies unload nothing"
     if status.proposed is not None:
@@ -186,6 +188,7 @@ def guardrail_answer(status: GuardrailStatus) -> GuardrailsAnswer:
         ),
         proposed=None if status.proposed is None else ProposedDecisionAnswer.of(status.proposed),
         drained=[each.broker for each in status.chosen.drained],
+        excluded=[each.name for each in status.chosen.excluded],
         unlisted={name: number for name, number in status.unlisted.items() if number},
         breaker=BreakerAnswer.from_object(breaker, failures_in_a_row=breaker.in_a_row),
         came=dict(status.roster.came),

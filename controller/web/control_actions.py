@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from controller.adapters.election import changes
 from controller.adapters.election.changes import ControlsChange
@@ -13,6 +13,7 @@ from controller.doctor.before_acting import require_broker_balancing_off
 from controller.log.fencing import fence
 from controller.model.controls import Choice
 from controller.model.errors import TrimtabError
+from controller.settings.pulsar_names import is_bundle, namespace_or_bundle
 from controller.settings.web import ViewerRole
 from controller.web.access.viewer import RefusedError, Viewer
 from controller.web.control_desk import ANY_VERSION, ControlsWrite, ControlsWritten
@@ -68,6 +69,14 @@ class BrokersBody(ReasonBody):
     brokers: Annotated[tuple[Name, ...], Field(min_length=1, max_length=_MOST_NAMES)]
 
 
+class NamesBody(ReasonBody):
+    """Bundles and namespaces, by name."""
+
+    names: Annotated[
+        tuple[Annotated[Name, AfterValidator(namespace_or_bundle)], ...], Field(min_length=1, max_length=_MOST_NAMES)
+    ]
+
+
 class PlanBody(ReasonBody):
     """The plan that is being applied."""
 
@@ -84,6 +93,8 @@ class ControlAction(NamedTuple):
     summary: str
     body: type[ReasonBody]
     change: Callable[[Choice, Any], ControlsChange]
+    #: It may allow more, so that it needs approvals where [approvals] demands them.
+    allows_more: bool = False
     #: It makes less move, so it is done whatever others changed meanwhile, and where the controls cannot be read.
     is_safer: bool = False
 
@@ -100,12 +111,13 @@ ACTIONS: Final[Mapping[str, ControlAction]] = {
     each.name: each
     for each in (
         ControlAction("pause", "What `trimtab pause` does", PauseBody, _paused, is_safer=True),
-        ControlAction("resume", "What `trimtab resume` does", ResumeBody, _resumed),
+        ControlAction("resume", "What `trimtab resume` does", ResumeBody, _resumed, allows_more=True),
         ControlAction(
             "mode",
             "What `trimtab mode` does",
             ModeBody,
             lambda made, _: changes.mode_set(made),
+            allows_more=True,
         ),
         ControlAction(
             "drain",
@@ -118,6 +130,20 @@ ACTIONS: Final[Mapping[str, ControlAction]] = {
             "What `trimtab release` does",
             BrokersBody,
             lambda made, body: changes.released(made, body.brokers),
+            allows_more=True,
+        ),
+        ControlAction(
+            "exclude",
+            "Keep bundles, and all bundles of namespaces, where they are and whole, until they are included",
+            NamesBody,
+            lambda made, body: changes.excluded(made, body.names),
+        ),
+        ControlAction(
+            "include",
+            "What `trimtab include` does",
+            NamesBody,
+            lambda made, body: changes.included(made, body.names),
+            allows_more=True,
         ),
         ControlAction(
             "stop-all",
@@ -155,6 +181,8 @@ def carry_out(
     _refuse_active(cluster, body)
     if action.name == "drain" and isinstance(body, BrokersBody):
         _refuse_unknown(cluster, body, site.now_ms())
+    if action.name == "exclude" and isinstance(body, NamesBody):
+        _refuse_unseen(cluster, body, site.now_ms())
     value = body.mode if isinstance(body, ModeBody) else ""
     made = changes.choice_by(viewer.name, body.reason, site.now_ms(), value)
     # Whoever stops something is not to be told that another person was faster.
@@ -168,7 +196,7 @@ def carry_out(
         content=f"{action.name} {body.model_dump_json()}",
         may_replace=action.is_safer,
     )
-    if (how := proposer(cluster, action.name, made, write.change)) is not None:
+    if action.allows_more and (how := proposer(cluster, action.name, made, write.change)) is not None:
         proposal = propose(site, cluster, viewer, write, how, body.reason)
         return ControlsWritten(at_ms=made.at_ms, version="", note="", key="", proposal=proposal)
     written = cluster.desk.write(write)
@@ -193,6 +221,14 @@ def _refuse_unknown(cluster: ShownCluster, body: BrokersBody, now_ms: int) -> No
     for name in body.brokers:
         if not cluster.data.broker(name, max(0, now_ms - _WEEK_MS), now_ms).known:
             raise RefusedError(409, "Not possible now", f"no broker {name!r} was seen in the last seven days")
+
+
+def _refuse_unseen(cluster: ShownCluster, body: NamesBody, now_ms: int) -> None:
+    """RefusedError 409 where a bundle or namespace of *body* was not seen lately: it may be misspelt."""
+    data, since_ms = cluster.data, max(0, now_ms - _WEEK_MS)
+    for name in body.names:
+        if not (data.bundle if is_bundle(name) else data.namespace)(name, since_ms, now_ms).known:
+            raise RefusedError(409, "Not possible now", f"{name!r} was not seen in the last seven days")
 
 
 def _refuse_active(cluster: ShownCluster, body: ReasonBody) -> None:

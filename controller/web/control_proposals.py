@@ -6,6 +6,7 @@ from functools import partial
 from controller.adapters.approvals.control_changes import (
     enact_approved,
     needs_approval,
+    propose_include,
     propose_mode,
     propose_release,
     propose_resume,
@@ -24,12 +25,12 @@ from controller.web.site import ShownCluster, Site
 def proposer(
     cluster: ShownCluster, action: str, made: Choice, change: ControlsChange
 ) -> Callable[..., StoredProposal] | None:
-    """What proposes *change*, as *made* says; None where it is made at once.
+    """What proposes *change*, by an *action* that may allow more, as *made* says; None where it is made at once.
 
     RefusedError: 409 it cannot be made, 503 the controls cannot be read.
     """
     policy, settings_mode = cluster.settings.approvals, cluster.settings.decisions.mode
-    if not policy.demanded or action not in ("mode", "resume", "release"):
+    if not policy.demanded:
         return None
     with as_refusals():
         before = cluster.desk.read().controls
@@ -42,6 +43,10 @@ def proposer(
         return partial(propose_mode, mode=mode) if needs_approval(policy, before, mode, settings_mode) else None
     if action == "resume":
         return partial(propose_resume, pauses=tuple(ended_pauses(before, after, made.at_ms)))
+    if action == "include":
+        return partial(
+            propose_include, names=tuple(each.name for each in before.excluded if each not in after.excluded)
+        )
     remaining = {each.broker for each in after.drained}
     return partial(
         propose_release, brokers=tuple(each.broker for each in before.drained if each.broker not in remaining)

@@ -196,7 +196,15 @@ def propose_plan(call: ProposalCall, body: PlanRequestBody) -> Job:
         return job
     _refuse_unsigned(call)
     waves = () if body.wave_moves is None else ("--wave-moves", str(body.wave_moves))
-    words = ("plan", "--json", *_plan_words(body), *waves, "--output", f"{FOLDER}/{_PLAN}", *orders.conf_words(call.cluster))
+    words = (
+        "plan",
+        "--json",
+        *_plan_words(body),
+        *waves,
+        "--output",
+        f"{FOLDER}/{_PLAN}",
+        *orders.conf_words(call.cluster),
+    )
     order = JobOrder(
         kind=PROPOSE, cluster=call.cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=call.now_ms
     )

@@ -8,6 +8,7 @@ from pydantic import Field
 from controller.model.controls import (
     MAX_DECISIONS,
     MAX_DRAINED,
+    MAX_EXCLUDED,
     MAX_GRANTS,
     MAX_HISTORY,
     MAX_PAUSES,
@@ -116,6 +117,12 @@ class DrainedRecord(Record):
     at_ms: Millis
 
 
+class ExcludedRecord(_ChoiceRecord):
+    """A bundle, or a namespace, that is neither moved nor split."""
+
+    name: Name
+
+
 class OrderedMoveRecord(Record):
     """One bundle that a plan moves."""
 
@@ -168,6 +175,7 @@ class ControlsDocument(Record):
     stopped_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     loss_accepted_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     drained: Annotated[Items[DrainedRecord], Field(max_length=MAX_DRAINED, exclude_if=is_empty)] = ()
+    excluded: Annotated[Items[ExcludedRecord], Field(max_length=MAX_EXCLUDED, exclude_if=is_empty)] = ()
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
     restarts: Annotated[PlanRestartsRecord | None, Field(exclude_if=is_empty)] = None
     approvals: Annotated[Items[DecisionApprovalRecord], Field(max_length=MAX_DECISIONS, exclude_if=is_empty)] = ()

@@ -298,6 +298,8 @@ class ControlsRecord(Record):
     decided_at_ms: Annotated[Millis, Field(exclude_if=lambda value: value == 0)] = 0
     """When the interval was decided, wall clock; left out where that was in its own time, and by earlier releases."""
     drained: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
+    excluded: Annotated[tuple[str, ...], Field(exclude_if=is_empty)] = ()
+    """Bundles and namespaces that a person keeps where they are; left out without any, and by earlier releases."""
     orders: Annotated[OrdersRecord | None, Field(exclude_if=is_empty)] = None
     approved: Annotated[tuple[DecisionApprovalRecord, ...], Field(exclude_if=is_empty)] = ()
     rejected: Annotated[tuple[DecisionRejectionRecord, ...], Field(exclude_if=is_empty)] = ()

@@ -98,9 +98,9 @@ class ControlRequestRecord(_Part):
     """A change of the controls that allows more."""
 
     cluster: Name
-    action: Literal["mode", "resume", "release"]
+    action: Literal["mode", "resume", "release", "include"]
     values: Annotated[Items[Name], Field(max_length=_MAX_VALUES)] = ()
-    """The mode; at_ms of each pause that ends; names of brokers."""
+    """The mode; at_ms of each pause that ends; names of brokers; names of bundles and namespaces."""
     at_ms: Millis
 
 

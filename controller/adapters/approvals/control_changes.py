@@ -3,9 +3,16 @@
 from dataclasses import replace
 from typing import Final
 
-from controller.adapters.approvals.granted import MODE, RELEASE, RESUME, allows_more, ended_pauses
+from controller.adapters.approvals.granted import INCLUDE, MODE, RELEASE, RESUME, allows_more, ended_pauses
 from controller.adapters.approvals.making import Signer, enact, grant_of, propose_control
-from controller.adapters.election.changes import ControlsChange, choice_by, mode_set, released, resumed_by_request
+from controller.adapters.election.changes import (
+    ControlsChange,
+    choice_by,
+    included,
+    mode_set,
+    released,
+    resumed_by_request,
+)
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import ProposalStore, require
 from controller.model.controls import OperatorControls, Pause
@@ -44,6 +51,13 @@ def propose_release(
     return propose_control(store, signer, RELEASE, brokers, now_ms=now_ms, reason=reason)
 
 
+def propose_include(
+    store: ProposalStore, signer: Signer, *, names: tuple[str, ...], now_ms: int, reason: str
+) -> StoredProposal:
+    """Propose to let excluded bundles and namespaces, by their *names*, be moved again."""
+    return propose_control(store, signer, INCLUDE, names, now_ms=now_ms, reason=reason)
+
+
 def enact_approved(
     store: ProposalStore,
     controls: ControlStore,
@@ -74,5 +88,7 @@ def change_of(request: ControlRequest, by: str, reason: str, now_ms: int) -> Con
             return mode_set(made)
         case "release":
             return released(made, request.values)
+        case "include":
+            return included(made, request.values)
         case _:
             return resumed_by_request(made, request.values, request.at_ms)

@@ -5,19 +5,32 @@ than the one of its kind that was obeyed before.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from controller.adapters.approvals.standing import ProposalSubject, StatementChecks, counting, standing_by, unmet
-from controller.model.controls import MAX_DRAINED, MAX_PAUSES, Choice, Controls, Drained, OperatorControls, Pause
+from controller.model.controls import (
+    MAX_DRAINED,
+    MAX_EXCLUDED,
+    MAX_PAUSES,
+    Choice,
+    Controls,
+    Drained,
+    ExcludedName,
+    OperatorControls,
+    Pause,
+)
 from controller.model.proposals import CONTROLLER, ControlRequest, Grant, ProposalKind, ProposalState
 from controller.settings.approvals import ApprovalSettings
 from controller.wire.proposals import encode_request, hash_of
 
+_T = TypeVar("_T")
+
 MODE: Final = "mode"
 RESUME: Final = "resume"
 RELEASE: Final = "release"
+INCLUDE: Final = "include"
 #: From the mode in which least moves.
 _RANKS: Final = {"observe": 0, "dry_run": 1, "approve": 2, "active": 3}
 #: Pauses that were removed without a grant are remembered up to this number; any one of them holds.
@@ -71,10 +84,11 @@ class GrantedControls:
         mode, modes, why = self._mode_in_force(controls, [*filter(_is_mode, granted)], grants, now_ms)
         pauses, why_paused = _pauses_in_force(controls, before, grants, now_ms)
         drained, why_drained = _drained_in_force(controls, before, grants, released)
+        excluded, why_excluded = _excluded_in_force(controls, before, grants)
         resumes = [each.request.at_ms for each in grants if each.request.action == RESUME]
         resumed_ms = max([0 if before is None else before.resumed_ms, *resumes])
         # Grants stay in the document once they were obeyed, so that one is old is said only where something is refused.
-        causes = {MODE: why, RESUME: why_paused, RELEASE: why_drained}
+        causes = {MODE: why, RESUME: why_paused, RELEASE: why_drained, INCLUDE: why_excluded}
         old = [each for each in older if causes[each.request.action]]
         refused += [f"{_name(each)} is older than the last one that was obeyed" for each in old]
         for each in grants:
@@ -82,11 +96,13 @@ class GrantedControls:
         obeyed.pop(MODE, None)
         if controls.resumed_ms > resumed_ms and not why_paused:
             refused.append("a resume is not approved, so the breaker and decisions.paused stay as they were")
-        in_force = replace(controls, mode=mode, pauses=pauses, resumed_ms=resumed_ms, drained=drained)
+        in_force = replace(
+            controls, mode=mode, pauses=pauses, resumed_ms=resumed_ms, drained=drained, excluded=excluded
+        )
         return ObeyedControls(
             controls=in_force,
             granted=(*modes, *(obeyed[action] for action in sorted(obeyed))),
-            not_approved=(*why, *why_paused, *why_drained, *refused),
+            not_approved=(*why, *why_paused, *why_drained, *why_excluded, *refused),
         )
 
     def _new_grants(
@@ -198,14 +214,47 @@ def _drained_in_force(
 ) -> tuple[tuple[Drained, ...], list[str]]:
     """The drained brokers, with those that were released without a grant and are not *released* by a plan; and which
     these are."""
-    drained = {each.broker for each in controls.drained}
-    granted = {value for each in grants if each.request.action == RELEASE for value in each.request.values}
-    remaining = sorted({*(() if before is None else before.drained)} - drained - granted - released)[:MAX_DRAINED]
-    why = [f"{_some(remaining)}: released without approval, so still drained"] if remaining else []
     since_ms = 0 if before is None else before.drained_since_ms
-    again = (Drained(broker=name, by=CONTROLLER, at_ms=since_ms) for name in remaining)
-    in_force = (*again, *controls.drained)[:MAX_DRAINED]
-    return tuple(sorted(in_force, key=lambda each: each.broker)), why
+    drained, kept = _named_in_force(
+        () if before is None else before.drained,
+        {each.broker: each for each in controls.drained},
+        _allowed(grants, RELEASE) | released,
+        lambda name: Drained(broker=name, by=CONTROLLER, at_ms=since_ms),
+        MAX_DRAINED,
+    )
+    return drained, [f"{_some(kept)}: released without approval, so still drained"] if kept else []
+
+
+def _excluded_in_force(
+    controls: OperatorControls, before: Controls | None, grants: Sequence[Grant]
+) -> tuple[tuple[ExcludedName, ...], list[str]]:
+    """What is excluded, with what was included without a grant; and which this is."""
+    excluded, kept = _named_in_force(
+        () if before is None else before.excluded,
+        {each.name: each for each in controls.excluded},
+        _allowed(grants, INCLUDE),
+        lambda name: ExcludedName(name=name, by=CONTROLLER, reason="", at_ms=0),
+        MAX_EXCLUDED,
+    )
+    return excluded, [f"{_some(kept)}: included without approval, so still excluded"] if kept else []
+
+
+def _named_in_force(
+    before: Sequence[str], now: Mapping[str, _T], allowed: Set[str], again: Callable[[str], _T], most: int
+) -> tuple[tuple[_T, ...], list[str]]:
+    """The values of *now*, and what *again* makes of the names of *before* that are gone and that nobody *allowed* to
+    go, by name; and these names.
+
+    At most *most*.  What is new never pushes out what was in force.
+    """
+    kept = sorted({*before} - now.keys() - allowed)
+    values = {name: again(name) for name in kept} | {name: now[name] for name in now if name in before} | {**now}
+    return tuple(values[name] for name in sorted([*values][:most])), kept
+
+
+def _allowed(grants: Sequence[Grant], action: str) -> Set[str]:
+    """What the *grants* of *action* name."""
+    return {value for each in grants if each.request.action == action for value in each.request.values}
 
 
 def _is_whole(grant: Grant) -> bool:

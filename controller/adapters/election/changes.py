@@ -10,11 +10,13 @@ from typing import Final, TypeAlias
 from controller.adapters.election.controls import ControlStore
 from controller.model.controls import (
     MAX_DRAINED,
+    MAX_EXCLUDED,
     Choice,
     ControlChange,
     DecisionApproval,
     DecisionRejection,
     Drained,
+    ExcludedName,
     OperatorControls,
     Pause,
 )
@@ -121,6 +123,39 @@ def released(made: Choice, brokers: Collection[str] | None) -> ControlsChange:
         remaining = tuple(each for each in now.drained if brokers is not None and each.broker not in brokers)
         detail = ", ".join(each.broker for each in now.drained if each not in remaining)
         return replace(now, drained=remaining).with_change(_entry("release", made, detail))
+
+    return change
+
+
+def excluded(made: Choice, names: Collection[str]) -> ControlsChange:
+    """Keep bundles, and all bundles of namespaces, where they are and whole, until they are included."""
+
+    def change(now: OperatorControls) -> OperatorControls:
+        new = sorted(set(names) - {each.name for each in now.excluded})
+        if not new:
+            raise TrimtabError(f"{', '.join(sorted(names))} is excluded already, so nothing was changed")
+        if len(new) + len(now.excluded) > MAX_EXCLUDED:
+            raise TrimtabError(
+                f"at most {MAX_EXCLUDED} bundles and namespaces can be excluded here: include some first, exclude whole"
+                " namespaces, or name them in [decisions] excluded"
+            )
+        made_now = (ExcludedName(name=name, by=made.by, reason=made.reason, at_ms=made.at_ms) for name in new)
+        both = tuple(sorted((*now.excluded, *made_now), key=lambda each: each.name))
+        return replace(now, excluded=both).with_change(_entry("exclude", made, ", ".join(new)))
+
+    return change
+
+
+def included(made: Choice, names: Collection[str]) -> ControlsChange:
+    """Let what is excluded be moved and split again."""
+
+    def change(now: OperatorControls) -> OperatorControls:
+        unknown = set(names) - {each.name for each in now.excluded}
+        if unknown:
+            have = ", ".join(each.name for each in now.excluded) or "none"
+            raise TrimtabError(f"{', '.join(sorted(unknown))} is not excluded by a person; excluded are: {have}")
+        remaining = tuple(each for each in now.excluded if each.name not in names)
+        return replace(now, excluded=remaining).with_change(_entry("include", made, ", ".join(sorted(names))))
 
     return change
 

@@ -122,6 +122,16 @@ def release(address: ServerAddress, *, brokers: list[str] | None, reason: str, a
     _control(address, "release", reason, {"brokers": brokers}, as_json=as_json)
 
 
+def exclude(address: ServerAddress, *, names: list[str], reason: str, as_json: bool) -> None:
+    """``trimtab exclude``."""
+    _control(address, "exclude", reason, {"names": names}, as_json=as_json)
+
+
+def include(address: ServerAddress, *, names: list[str], reason: str, as_json: bool) -> None:
+    """``trimtab include``."""
+    _control(address, "include", reason, {"names": names}, as_json=as_json)
+
+
 def stop_all(address: ServerAddress, *, reason: str, as_json: bool) -> None:
     """``trimtab stop-all``."""
     _control(address, "stop-all", reason, {}, as_json=as_json, paused=True)

@@ -150,6 +150,7 @@ def _guardrail_rows(guardrails: GuardrailsAnswer) -> list[tuple[str, str]]:
         ("mode", f"{mode.in_force}, {chosen}"),
         ("paused", f"yes, {pauses}" if paused.in_force else "no"),
         ("drained", ", ".join(guardrails.drained)),
+        ("excluded", ", ".join(guardrails.excluded)),
         ("plan", f"{guardrails.plan} is being applied, so strategies unload nothing" if guardrails.plan else ""),
         ("controls", f"cannot be read, so nothing is issued: {guardrails.unknown}" if guardrails.unknown else ""),
         ("balancing", guardrails.brokers_balance),

@@ -16,6 +16,8 @@ EXAMPLES: Final[Mapping[str, tuple[str, ...]]] = {
     "init": ("trimtab init my-cluster --kafka kafka-1:9092", "trimtab init here --log folder"),
     "mode": ('trimtab mode dry_run --reason "watch it for a day"',),
     "pause": ('trimtab pause --reason "broker upgrade"', 'trimtab pause --for 2h --by alice --reason "bookie upgrade"'),
+    "exclude": ("trimtab exclude acme/orders --reason migration", "trimtab exclude acme/orders/0x00000000_0x80000000"),
+    "include": ("trimtab include acme/orders",),
     "release": ("trimtab release broker-1:8080", "trimtab release --all"),
     "resume": ('trimtab resume --reason "upgrade done"', "trimtab resume --of alice", "trimtab resume --all"),
     "run": ("trimtab run --conf conf/trimtab.toml",),

@@ -12,7 +12,7 @@ from controller.aggregate.snapshot import Snapshot
 from controller.cycle import Policy, policy_for, view_of, with_read_memories, without_dry_run
 from controller.cycle.checked import unloads_by
 from controller.cycle.dry_run import of_dry_run
-from controller.cycle.ordered import with_drained
+from controller.cycle.ordered import with_controls
 from controller.cycle.placing import counts_at_once, place, place_as_planned, sent
 from controller.cycle.protected import ProtectedBundles
 from controller.engine import decide_interval
@@ -209,7 +209,7 @@ class Examined:
 
 def examine(snapshot: Snapshot, memory: Memory, controls: Controls, policy: Policy) -> Examined:
     """Decide the interval of *snapshot* as the engine does, from *memory*, and listen."""
-    policy = with_drained(policy_for([snapshot], memory, policy), controls)
+    policy = with_controls(policy_for([snapshot], memory, policy), controls)
     listening, answers = observed_policy(policy)
     views = list[ClusterView]()
 

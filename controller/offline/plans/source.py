@@ -13,7 +13,7 @@ from controller.adapters.recordings.reading import Recording
 from controller.cycle import Policy, forget_dry_run, policy_for, view_of
 from controller.cycle.guardrails.undescribed import undescribed
 from controller.cycle.limits import Limits
-from controller.cycle.ordered import with_drained
+from controller.cycle.ordered import with_controls
 from controller.cycle.protected import ProtectedBundles
 from controller.log.factory import log_system
 from controller.log.recent import last_tick
@@ -228,7 +228,7 @@ def source_of_recording(recording: Recording, interval: int | None) -> PlanSourc
     again = decided_again(recording, interval)
     made_of = again.interval
     memory = forget_dry_run(made_of.remembered)
-    policy = with_drained(policy_for(made_of.snapshots, memory, again.policy), made_of.controls)
+    policy = with_controls(policy_for(made_of.snapshots, memory, again.policy), made_of.controls)
     return PlanSource(
         cluster=policy.cluster,
         period_ms=policy.period_ms,
@@ -260,7 +260,7 @@ def source_of_log(settings: Settings, *, before: int) -> PlanSource:
     memory = policy.initial_memory(settings.decisions.seed) if last is None else forget_dry_run(last.memory)
     policy = policy_for([snapshot], memory, policy)
     if last is not None:
-        policy = with_drained(policy, last.controls)
+        policy = with_controls(policy, last.controls)
     conf = read_broker_conf(Path(settings.cluster.broker_conf), os.environ)
     return PlanSource(
         cluster=settings.cluster.name,

@@ -160,6 +160,7 @@ class JournalPseudonyms:
             maintenance=controls.maintenance and _LEFT_OUT,
             unknown=controls.unknown and _LEFT_OUT,
             drained=tuple(sorted(map(self._names.broker, controls.drained))),
+            excluded=tuple(sorted(map(self._names.namespace_or_bundle, controls.excluded))),
             orders=None if controls.orders is None else self._orders(controls.orders),
             approved=tuple(
                 replace(each, decision=self._decision_hash(each.decision), by=(_LEFT_OUT,))

@@ -7,6 +7,7 @@ from urllib.parse import quote
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
 
+from controller.settings.pulsar_names import is_bundle
 from controller.web.access.viewer import RefusedError
 from controller.web.access.writers import require_writer
 from controller.web.control_actions import ACTIONS, NEEDED, ControlAction, carry_out
@@ -14,10 +15,11 @@ from controller.web.control_desk import ControlsRead
 from controller.web.pages.form_pages import LONGEST, body_of, first, form_page, query_values
 from controller.web.pages.frame import Context, context_of
 from controller.web.pages.page import PageRequest
+from controller.web.views.formats import path
 from controller.web.views.forms import FormFacts, action_form
 
 #: Fields that are lists in the body.
-_LISTS: Final = {"brokers": "", "of": ""}
+_LISTS: Final = {"brokers": "", "names": "\n", "of": ""}
 
 
 def form(page: PageRequest) -> Response:
@@ -86,4 +88,6 @@ def _next(page: PageRequest, action: ControlAction, values: Mapping[str, Sequenc
     """Where the result of *action* is shown."""
     if action.name in ("drain", "release") and values.get("brokers"):
         return page.href(f"/brokers/{quote(values['brokers'][0], safe='')}")
+    if action.name in ("exclude", "include") and len(names := first(values, "names").split()) == 1:
+        return page.href(f"/{'bundles' if is_bundle(names[0]) else 'namespaces'}/{path(names[0])}")
     return page.href("/plans" if action.name == "stop-plan" else "/controls")

@@ -47,7 +47,7 @@ def bundle(page: PageRequest) -> Response:
         context,
         name=BundleLabel.of(name),
         past=past,
-        why=page.why_not(NEEDED),
+        **_excluded(page, name, BundleLabel.of(name).namespace),
         heading=bundle_view.heading(past, context.state, names, page.now_ms),
         facts=bundle_view.facts(past),
         chart=chart(past.load, "rate", since, until, names, unit="msg/s", owners=past.owners, commands=past.commands),
@@ -124,6 +124,16 @@ def _drained(page: PageRequest, context: Context, name: str) -> dict[str, Any]:
     }
 
 
+def _excluded(page: PageRequest, *names: str) -> dict[str, Any]:
+    """Whether people excluded one of *names*, the first of them, and who may change it."""
+    read, not_read = page.controls_now()
+    entries = {} if read is None else {each.name: each for each in read.controls.excluded}
+    return {
+        "why": page.why_not(NEEDED) or not_read,
+        "exclusion": next((entries[name] for name in names if name in entries), None),
+    }
+
+
 def namespace(page: PageRequest) -> Response:
     """A namespace: its bundles and their owners, and what was done to them."""
     context = context_of(page)
@@ -137,6 +147,7 @@ def namespace(page: PageRequest) -> Response:
         context,
         name=name,
         past=past,
+        **_excluded(page, name),
         heading=bundle_view.namespace_heading(past, context.names),
         chart=chart(past.load, "rate", since, until, context.names, unit="msg/s", commands=past.commands),
         commands=command_lines(past.commands, _COMMANDS),

@@ -55,6 +55,7 @@ def controls(page: PageRequest) -> Response:
         if controls_read is None
         else pauses(controls_read.controls.pauses_at(page.now_ms), page.now_ms),
         drained=_drained(state) if controls_read is None else [each.broker for each in controls_read.controls.drained],
+        excluded=() if controls_read is None else controls_read.controls.excluded,
         exclusions=settings.decisions.excluded,
         meters=all_meters[:_METERS],
         meters_left_out=max(0, len(all_meters) - _METERS),

@@ -172,7 +172,7 @@ ENDPOINTS: Final = (
             needs=NEEDED,
             writes=True,
             versioned=True,
-            statuses=(202,) if action.name in ("mode", "resume", "release") else (),
+            statuses=(202,) if action.allows_more else (),
         )
         for action in ACTIONS.values()
     ),

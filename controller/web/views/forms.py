@@ -155,6 +155,31 @@ def _release(facts: FormFacts) -> ActionForm:
     )
 
 
+def _exclude(facts: FormFacts) -> ActionForm:
+    name = facts.value("names")
+    split = "" if "/0x" not in name else " Where somebody else splits or merges it, this ends: exclude its namespace."
+    return ActionForm(
+        path="/controls/exclude",
+        title=f"Exclude {name}" if name else "Exclude a bundle or a namespace",
+        text=f"trimtab neither moves nor splits it from the next interval on, also by a plan, until it is included. The"
+        f" brokers still may.{split}",
+        button="Exclude",
+        hidden=(("names", name),) if name else (),
+        choices=() if name else (Choices(name="names", label="Names, a line each", kind="lines"),),
+    )
+
+
+def _include(facts: FormFacts) -> ActionForm:
+    name = facts.value("names")
+    return ActionForm(
+        path="/controls/include",
+        title=f"Include {name}",
+        text="trimtab may move and split it again, from the next interval on.",
+        button="Include",
+        hidden=(("names", name),),
+    )
+
+
 def _stop_all(facts: FormFacts) -> ActionForm:
     flying = 0 if facts.state is None else facts.state.in_flight_total
     plan = " The plan that is being applied ends." if facts.controls.orders is not None else ""
@@ -193,6 +218,8 @@ _FORMS: Final = {
     "mode": _mode,
     "drain": _drain,
     "release": _release,
+    "exclude": _exclude,
+    "include": _include,
     "stop-all": _stop_all,
     "stop-plan": _stop_plan,
 }
@@ -218,6 +245,8 @@ def not_in_force(controls: OperatorControls, state: LatestState | None, settings
         made.append(f"{counted(len(new), 'more drained broker', 'more drained brokers')}")
     if released := sorted(set(decided.drained) - drained):
         made.append(f"the release of {counted(len(released), 'broker')}")
+    if {each.name for each in controls.excluded} != {*decided.excluded}:
+        made.append("what is excluded")
     return made
 
 

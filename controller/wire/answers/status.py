@@ -176,6 +176,8 @@ class GuardrailsAnswer(JsonAnswer):
     paused: PausedAnswer
     drained: list[str]
     """Brokers that get no bundles until `trimtab release`."""
+    excluded: list[str]
+    """Bundles and namespaces that persons keep where they are, until `trimtab include`."""
     plan: str
     """The plan that is being applied: its hash, step and wave; "": none."""
     proposed: ProposedDecisionAnswer | None = None
@@ -395,6 +397,8 @@ class ControlsAnswer(JsonAnswer):
     """The epoch that stop-all started; executors refuse older commands that they have not started."""
     drained: list[str] | None = None
     """Brokers that get no bundles until they are released."""
+    excluded: list[str] | None = None
+    """Bundles and namespaces that persons excluded."""
     proposal: str | None = None
     """The proposal that waits for approval, where the change needs one; or that was in force at once."""
 

@@ -145,6 +145,23 @@ def test_a_drained_broker_is_released_once_that_is_approved(site: Site) -> None:
     assert [each.broker for each in site.stored.drained] == ["broker-2:8080"]
 
 
+def test_everybody_may_exclude_and_including_is_approved(site: Site) -> None:
+    assert site.said(controls.exclude, "acme/orders", "acme/other", "--reason", "migration")["excluded"] == [
+        "acme/orders",
+        "acme/other",
+    ]
+    for wrong in ("acme/*", "acme", "acme/orders/0x0_0x1"):
+        assert site.run(controls.exclude, wrong).exit_code == 2
+    before = Controls(mode="observe", excluded=("acme/orders", "acme/other"))
+    proposal = site.said(controls.include, "acme/orders", *site.key("ada"))["proposal"]
+    assert len(site.stored.excluded) == 2
+    site.said(proposals, "approve", proposal, *site.key("bob"))
+    assert [each.name for each in site.stored.excluded] == ["acme/other"]
+    assert [each.name for each in site.obeyed(before).excluded] == ["acme/other"]
+    site.change(excluded=())
+    assert [each.name for each in site.obeyed(before).excluded] == ["acme/other"], "no grant names it"
+
+
 def test_nobody_approves_their_own_request(site: Site) -> None:
     proposal = site.said(controls.mode, "dry_run", *site.key("ada"))["proposal"]
     result = site.run(proposals, "approve", proposal, *site.key("ada"))

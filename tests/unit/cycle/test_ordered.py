@@ -8,7 +8,7 @@ import pytest
 
 from controller.cycle import decide
 from controller.cycle.limits import Budget, Limits
-from controller.cycle.ordered import with_drained
+from controller.cycle.ordered import with_controls
 from controller.model.controls import Controls, OrderedMove, Orders
 from controller.model.decision import Decision, Reason
 from controller.model.load import ClusterView, Ints
@@ -58,11 +58,11 @@ def reasons(found: Decision, subject: str) -> set[Reason]:
 
 def test_shedders_that_ask_filters_themselves_ask_for_drained_brokers_as_well() -> None:
     asking, drains = TransferShedder(), Controls(mode="active", drained=("b:8080",))
-    drained = with_drained(replace(POLICY, shedder=asking), drains)
+    drained = with_controls(replace(POLICY, shedder=asking), drains)
     [step] = drained.filters
     assert drained.shedder == replace(asking, filters=(step,))
-    assert with_drained(POLICY, drains).shedder is POLICY.shedder
-    assert with_drained(POLICY, Controls(mode="active")) is POLICY
+    assert with_controls(POLICY, drains).shedder is POLICY.shedder
+    assert with_controls(POLICY, Controls(mode="active")) is POLICY
 
 
 def test_ordered_moves_are_issued_and_name_their_plan() -> None:
@@ -132,6 +132,16 @@ def test_excluded_bundles_stay() -> None:
     given = orders((ONE, "a:80", "c:80"))
     found, _ = decide(UNEVEN, [], WARM, Controls(mode="active", orders=given), policy)
     assert (moved(found), reasons(found, ONE)) == ({}, {Reason.EXCLUDED})
+
+
+@pytest.mark.parametrize("name", ["acme/own", ONE])
+def test_what_a_person_excluded_stays_also_where_a_plan_moves_it(name: str) -> None:
+    given = orders((ONE, "a:80", "c:80"))
+    found, memory = decided(given, excluded=(name,))
+    assert (moved(found), reasons(found, ONE)) == ({}, {Reason.EXCLUDED})
+    assert "controls.excluded" in {each.by for each in found.verdicts}
+    included, _ = decided(given, memory=memory)
+    assert moved(included) == {ONE: "c:80"}
 
 
 def test_budgets_hold_and_what_they_hold_back_is_issued_later() -> None:
@@ -237,9 +247,9 @@ def test_a_filter_that_keeps_bundles_where_they_are_holds_no_order_back() -> Non
 def test_of_a_drained_broker_only_binding_filters_say_where_ordered_bundles_go() -> None:
     policy = replace(POLICY, filters=(Prefers("b:80"),))
     controls = Controls(mode="active", orders=orders((ONE, "a:80", "c:80")), drained=("a:80",))
-    assert moved(decide(UNEVEN, [], WARM, controls, with_drained(policy, controls))[0]) == {ONE: "c:80"}
+    assert moved(decide(UNEVEN, [], WARM, controls, with_controls(policy, controls))[0]) == {ONE: "c:80"}
     controls = replace(controls, drained=("a:80", "c:80"))
-    assert decide(UNEVEN, [], WARM, controls, with_drained(policy, controls))[0].commands == ()
+    assert decide(UNEVEN, [], WARM, controls, with_controls(policy, controls))[0].commands == ()
 
 
 @pytest.mark.parametrize("freeze", [0, 2])

@@ -56,6 +56,8 @@ WITH_SERVERS: Final = {
     "proposals resume": ("needs an election", "tests/unit/cli/test_proposals_command.py"),
     "proposals stop": ("needs an election", "tests/unit/cli/test_proposals_command.py"),
     "proposals key": ("makes a private key", "tests/unit/cli/test_proposals_command.py"),
+    "exclude": ("needs an election", "tests/unit/cli/test_controls_under_a_policy.py"),
+    "include": ("needs an election", "tests/unit/cli/test_controls_under_a_policy.py"),
     "release": ("needs an election", "tests/unit/cli/test_apply_command.py"),
     "plan": ("needs a log", "tests/unit/cli/test_plan_command.py"),
     "show-plan": ("needs a plan's file", "tests/unit/cli/test_show_plan_command.py"),

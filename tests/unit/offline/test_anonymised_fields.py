@@ -335,6 +335,7 @@ def test_no_name_and_no_text_is_left_in_an_entry_of_the_journal(other: Anonymise
     grant = Grant(request=request, statements=(SignedStatement(statement=said, signature="acme"),))
     controls = Controls(
         mode="active", reason="acme", by="acme", maintenance="acme", unknown="acme", drained=(BROKER,), orders=orders,
+        excluded=(BUNDLE,),
         pauses=(Pause(by="acme", reason="acme", at_ms=T),), not_approved=("acme",), granted=(grant,),
         approved=(DecisionApproval(decision="acme", by=("acme",), at_ms=T),),
         rejected=(DecisionRejection(decision="acme", by="acme", reason="acme", at_ms=T),),

@@ -15,11 +15,13 @@ from controller.model.controls import Drained, OperatorControls
 from controller.web.app import create_app
 from controller.web.site import Site
 from controller.web.store.values import ControlEvent
-from tests.invented_pages import NOW, broker_name, states
+from tests.invented_pages import NOW, broker_name, bundle_name, states
 from tests.web_people import WRITES, token_of, tokens_file
 from tests.web_sites import site
 
 OWN = {"Sec-Fetch-Site": "same-origin"}
+BUNDLE = bundle_name(0)
+NAMESPACE = BUNDLE.rpartition("/")[0]
 
 
 @pytest.fixture
@@ -80,6 +82,8 @@ def stored(shown: Site) -> OperatorControls:
         ("/controls/mode?mode=dry_run", "/controls"),
         ("/controls/mode?mode=settings", "/controls"),
         ("/controls/stop-all", "/controls"),
+        (f"/controls/exclude?names={quote(BUNDLE)}", f"/bundles/{BUNDLE}"),
+        (f"/controls/exclude?names={quote(NAMESPACE)}", f"/namespaces/{NAMESPACE}"),
         (f"/controls/drain?brokers={quote(broker_name(4))}", f"/brokers/{quote(broker_name(4), safe='')}"),
     ],
 )
@@ -207,12 +211,46 @@ def test_a_drained_broker_is_released_on_its_page(shown: Site) -> None:
     assert stored(shown).drained == ()
 
 
-@pytest.mark.parametrize("action", ["pause", "resume", "mode", "drain", "release", "stop-all", "stop-plan"])
-@pytest.mark.parametrize("query", ["", "?mode=<img>&brokers=<img>&plan=<img>&of=<img>", "?mode=&brokers=&plan="])
+@pytest.mark.parametrize(
+    "action", ["pause", "resume", "mode", "drain", "release", "exclude", "include", "stop-all", "stop-plan"]
+)
+@pytest.mark.parametrize(
+    "query", ["", "?mode=<img>&brokers=<img>&plan=<img>&of=<img>&names=<img>", "?mode=&brokers=&plan=&names="]
+)
 def test_a_form_shows_whatever_its_address_has_as_text(shown: Site, action: str, query: str) -> None:
     answer = logged_in(shown, "otto").get(f"/controls/{action}{query}")
     assert answer.status_code == 200
     assert "<img" not in answer.text
+
+
+def test_a_bundle_and_a_namespace_are_excluded_and_included_on_their_pages(shown: Site) -> None:
+    client = logged_in(shown, "otto")
+    assert f'href="/controls/exclude?names={quote(BUNDLE, safe="")}"' in client.get(f"/bundles/{BUNDLE}").text
+    submitted(client, f"/controls/exclude?names={quote(NAMESPACE)}")
+    assert [(each.name, each.by, each.reason) for each in stored(shown).excluded] == [(NAMESPACE, "otto", "disk swap")]
+    for path in (f"/bundles/{BUNDLE}", f"/namespaces/{NAMESPACE}"):
+        text = client.get(path).text
+        assert "Excluded</b> by otto" in text, path
+        assert "Exclude…" not in text, path
+        assert ("Include…" in text) == path.startswith("/namespaces"), path
+    assert "not in force yet:</b> what is excluded" in client.get("/controls").text
+    submitted(client, f"/controls/include?names={quote(NAMESPACE)}")
+    assert stored(shown).excluded == ()
+
+
+def test_several_are_excluded_by_the_form_of_the_controls_and_none_that_nobody_has_seen(shown: Site) -> None:
+    client = logged_in(shown, "otto")
+    for names, status in (
+        ("nothing", 400),
+        ("*/*", 409),
+        ("tenant/ns/0x0_0x1", 400),
+        (f"{NAMESPACE}\nacme/misspelt", 409),
+    ):
+        answer = submitted(client, "/controls/exclude", names=names)
+        assert answer.status_code == status, answer.text
+    assert stored(shown).excluded == ()
+    assert submitted(client, "/controls/exclude", names=f"{NAMESPACE}\r\n{BUNDLE}\r\n").status_code == 303
+    assert [each.name for each in stored(shown).excluded] == [NAMESPACE, BUNDLE]
 
 
 def test_where_the_breaker_is_open_the_first_page_leads_to_resume(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from controller.model.controls import MAX_REFUSED, Choice, ControlChange, Operat
 from controller.web.app import create_app
 from controller.web.control_desk import ControlDesk
 from controller.web.site import Site
-from tests.page_data import BROKERS
+from tests.page_data import BROKERS, NAMESPACE
 from tests.web_people import WRITES, token_of, tokens_file
 from tests.web_sites import site
 
@@ -58,6 +58,8 @@ def test_each_change_is_stored_and_in_the_history_with_the_name_of_the_login(sho
         ("mode", {"mode": "dry_run"}),
         ("drain", {"brokers": [BROKERS[0]]}),
         ("release", {"brokers": [BROKERS[0]]}),
+        ("exclude", {"names": [NAMESPACE]}),
+        ("include", {"names": [NAMESPACE]}),
         ("stop-all", {}),
     ):
         answer = otto.post(action, **body)

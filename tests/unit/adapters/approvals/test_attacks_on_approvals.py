@@ -11,7 +11,7 @@ import pytest
 
 from controller.adapters.approvals.approved import ApprovedProposals
 from controller.adapters.approvals.background import T, at_once
-from controller.adapters.approvals.granted import MODE, RELEASE, RESUME, GrantedControls
+from controller.adapters.approvals.granted import INCLUDE, MODE, RELEASE, RESUME, GrantedControls
 from controller.adapters.approvals.in_force import Approvals
 from controller.adapters.approvals.making import (
     Signer,
@@ -32,6 +32,7 @@ from controller.model.controls import (
     Controls,
     DecisionApproval,
     Drained,
+    ExcludedName,
     OperatorControls,
     OrderedMove,
     Orders,
@@ -542,6 +543,23 @@ def test_the_end_of_one_pause_is_not_that_of_another(site: Site) -> None:
     site.at()
     enacted(site, site.control(RESUME, str(ADA_PAUSED.at_ms)), lambda now: replace(now, pauses=()))
     assert site.at(1).pauses == (bob,)
+
+
+def test_what_is_excluded_is_included_by_an_approved_request_alone_and_not_pushed_out_by_others(site: Site) -> None:
+    def forged(*names: str) -> None:
+        site.forge(excluded=tuple(ExcludedName(name=name, by="mallory", reason="", at_ms=NOW) for name in names))
+
+    forged("z/real", "z/other")
+    assert site.at().excluded == ("z/other", "z/real")
+    enacted(site, site.control(INCLUDE, "z/other"), lambda now: replace(now, excluded=()))
+    controls = site.at(1)
+    assert controls.excluded == ("z/real",)
+    assert "z/real: included without approval, so still excluded" in controls.not_approved
+    for number in range(5):
+        forged(*(f"a/{number}-{each:03}" for each in range(100)))
+        excluded = site.at(2 + number).excluded
+        assert "z/real" in excluded
+        assert len(excluded) <= 100
 
 
 def test_a_drained_broker_is_released_by_an_approved_release_alone(site: Site) -> None:
