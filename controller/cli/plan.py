@@ -253,7 +253,7 @@ def tell_plan(
     if written is not None:
         write_output(written, encode_plan(planned.plan), "--output")
     elif output is not None:
-        typer.echo(f"the plan has no moves, so {output} is not written", err=True)
+        typer.echo("; ".join(("the plan has no moves, so it is not written", *planned.notes)), err=True)
     answer = plan_answer(planned, file="" if written is None else str(written), now_ms=now_ms, deadline_ms=deadline_ms)
     show(answer, lambda out: print_plan(out, answer, conf), as_json=as_json)
     if answer.in_time is False or planned.stays or answer.never_issued:

@@ -54,6 +54,8 @@ class PlanRequestBody(ReasonBody):
         tuple[Annotated[str, Field(min_length=1, max_length=1000)], ...], Field(max_length=_MOST_NAMES)
     ] = ()
     """Each BUNDLE=BROKER."""
+    own: tuple[Literal["cpu", "bandwidth-in", "bandwidth-out"], ...] = ()
+    """Usage that stays with the brokers when bundles leave, as where their hosts do other work."""
     wave_moves: Annotated[int | None, Field(ge=1, le=100)] = None
     """Maximum moves of one wave; half as many off, or to, any one broker.  None: as `trimtab plan` has it."""
 
@@ -195,22 +197,19 @@ def propose_plan(call: ProposalCall, body: PlanRequestBody) -> Job:
     if answered is not None and (job := call.site.jobs.job(answered)) is not None:
         return job
     _refuse_unsigned(call)
-    waves = () if body.wave_moves is None else ("--wave-moves", str(body.wave_moves))
-    words = (
-        "plan",
-        "--json",
-        *_plan_words(body),
-        *waves,
-        "--output",
-        f"{FOLDER}/{_PLAN}",
-        *orders.conf_words(call.cluster),
-    )
+    words = ("plan", "--json", *_plan_words(body), *_limit_words(body), "--output", f"{FOLDER}/{_PLAN}")
+    words = (*words, *orders.conf_words(call.cluster))
     order = JobOrder(
         kind=PROPOSE, cluster=call.cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=call.now_ms
     )
     job = call.site.jobs.submit(order, call.viewer.name, Around(after=lambda folder: _proposed(call, folder / _PLAN)))
     remember(call, content, job.id)
     return job
+
+
+def _limit_words(body: PlanRequestBody) -> list[str]:
+    waves = [] if body.wave_moves is None else ["--wave-moves", str(body.wave_moves)]
+    return [*(word for name in body.own for word in ("--own", name)), *waves]
 
 
 def _plan_words(body: PlanRequestBody) -> list[str]:

@@ -61,7 +61,9 @@ class ProposalHold:
             if reasons:
                 raise ProposalRefusedError(f"proposal {self.key[:12]} cannot be carried out: {'; '.join(reasons)}")
             state = ProposalState.PAUSED if progress.state is ProposalState.PAUSED else ProposalState.APPLYING
-            return replace(stored.record, progress=self._lock(replace(progress, state=state, step=step, by=self.by)))
+            since_ms = progress.at_ms if state is progress.state else now
+            begun = replace(progress, state=state, step=step, by=self.by, at_ms=since_ms)
+            return replace(stored.record, progress=self._lock(begun))
 
         change_record(self.store, self.key, start)
 

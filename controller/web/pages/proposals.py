@@ -41,10 +41,12 @@ from controller.wire.answers.proposals import ProposalAnswer, ProposalDetailAnsw
 
 #: A page waits no longer for the verification of a proposal.
 _DETAIL_SECONDS: Final = 8.0
+#: Nor for the list of proposals after one of them changed.
+_READ_SECONDS: Final = 1.0
 #: So many commands of a decision are listed.
 _MOVES: Final = 50
 #: Fields of the form of a plan that are lists, and what separates their items.
-_LISTS: Final = {"brokers": "\n", "moves": "\n"}
+_LISTS: Final = {"brokers": "\n", "moves": "\n", "own": ""}
 _OPERATOR: Final = ViewerRole.OPERATOR
 
 
@@ -82,14 +84,16 @@ def proposal(page: PageRequest) -> Response:
         answer=answer,
         heading=view.heading(answer, statements, page.now_ms),
         steps=view.steps(answer, page.now_ms),
-        drift=None if detail is None or answer.state in ENDED else view.drift_text(detail.drift, page.now_ms),
+        drift=None
+        if detail is None or answer.state in ENDED
+        else view.drift_text(detail.drift, page.now_ms, has_begun=is_running),
         checking=checking,
         flaws=dict.fromkeys((*answer.flaws, *(() if detail is None else detail.flaws))),
         facts=view.facts(answer, page.now_ms) if plan is None else (*plan.facts, view.expiry(answer, page.now_ms)),
         approvals=view.approvals(answer, statements, page.now_ms),
         content=[] if detail is None else detail.content,
         plan=plan,
-        progress=progress_facts(progress) if answer.state in view.STARTED else (),
+        progress=progress_facts(progress) if answer.state in view.STARTED and answer.kind == "plan" else (),
         is_running=is_running,
         counts=progress.counts,
         in_flight=in_flight(progress, page.now_ms),
@@ -132,8 +136,8 @@ def _detail(page: PageRequest, answer: ProposalAnswer) -> tuple[ProposalDetailAn
     has_ended = answer.state in ENDED
     order = orders.of_proposal(page.cluster, answer.id, answer.proposed_at if has_ended else page.now_ms)
     newest = orders.answer_in_time(page.site, page.viewer, order, ProposalDetailAnswer, _DETAIL_SECONDS)
-    if newest.value is None or not newest.missing:
-        return newest.value, newest.missing
+    if newest.value is None or not newest.missing or has_ended:
+        return newest.value, "" if newest.value is not None else newest.missing
     return newest.value, f"This was found at {clock(newest.at_ms, page.now_ms)}; now {newest.missing}"
 
 
@@ -152,6 +156,8 @@ def submit(page: PageRequest) -> Response:
         require_writer(page.viewer, page.site.settings, _OPERATOR)
         body = body_of(ReasonBody, page.form, {})
         carry_out(_call(page, body.reason), action)
+        # The page that follows counts those that wait.
+        page.cluster.proposals.cached.reading(_READ_SECONDS, page.site.workers.wait)
     except RefusedError as error:
         page.refused = error
         return _form_of(page, action, page.form)

@@ -219,6 +219,8 @@ const trimtab = {
     const bridge = find("#bridge", page);
     if (!bridge) return;
     find("#bridge").replaceWith(bridge);
+    const plans = '.rail [data-keys="g p"]', linked = find(plans, page);
+    if (linked) find(plans)?.replaceChildren(...linked.childNodes);  // how many proposals wait
     version = page.body.dataset.version ?? version;
     readClock();
     const part = find("[data-live-part]") ? "[data-live-part]" : ".page";  // a form beside it keeps what was entered

@@ -147,7 +147,8 @@ def _normal(state: LatestState, mode: str, now_ms: int) -> Bridge:
     lead, sign = "Nothing is in the way.", "disc"
     if state.controls.orders is not None:
         orders = state.controls.orders
-        lead = f"A plan is being applied: step {orders.step}, wave {orders.wave} of {orders.waves}."
+        doing = "is being applied" if orders.moves else "is in force, and none of its moves is handed over now"
+        lead = f"A plan {doing}: step {orders.step}, wave {orders.wave} of {orders.waves}."
     elif mode == "observe":
         lead, sign = "It observes: it decides and issues nothing.", "ring"
     elif mode == "approve" and state.proposed is not None:

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from controller.web.store.values import BrokerStates, DecisionRow, IssuedCommand, LatestState, Progress
+from controller.web.store.values import BrokerNow, BrokerStates, DecisionRow, IssuedCommand, LatestState, Progress
 from controller.web.views.bridge import is_late, mode_word, unread
-from controller.web.views.formats import BrokerNames, clock, mean_of, of_resource, percent, span
+from controller.web.views.formats import BrokerNames, clock, mean_of, of_resource, percent, short, span
 from controller.wire.readable import counted
 
 #: A measurement that is farther from its promise, in points, has missed it.
@@ -87,7 +87,7 @@ def _of_load(state: LatestState, brokers: BrokerStates | None, names: BrokerName
     bound = brokers.goal if brokers.goal is not None else brokers.limit
     missing = f" {counted(state.brokers_without_data, 'broker')} without data." if state.brokers_without_data else ""
     if bound is None:
-        return Heading(title=f"{name} is the fullest broker, with {figure}", text=f"{_spread(nodes)}{missing}")
+        return Heading(title=f"{name} is the fullest broker, with {figure}", text=f"{_spread(nodes, names)}{missing}")
     above = [node for node in nodes if (node.fullest_usage or 0.0) > bound]
     word = "goal" if brokers.goal is not None else "limit"
     if not above:
@@ -108,8 +108,14 @@ def _all(count: int) -> str:
     return "The one broker is" if count == 1 else f"All {count:,} brokers are"
 
 
-def _spread(nodes: Sequence[object]) -> str:
-    return f"{counted(len(nodes), 'broker')} with data; the shedder in use states no goal."
+def _spread(nodes: Sequence[BrokerNow], names: BrokerNames) -> str:
+    rates = [(node.rate_in or 0.0) + (node.rate_out or 0.0) for node in nodes]
+    text = f"{counted(len(nodes), 'broker')} with data; the shedder in use states no goal."
+    if not any(rates):
+        return text
+    most = max(range(len(nodes)), key=rates.__getitem__)
+    share = percent(100 * rates[most] / sum(rates))
+    return f"{text} {names.label(nodes[most].name)} has {share} % of all {short(sum(rates))} messages/s."
 
 
 def facts(

@@ -115,6 +115,8 @@ class PlanView:
     steps_left_out: int
     brokers: tuple[BrokerBar, ...]
     brokers_left_out: int
+    #: Percent of what brokers have, in words.
+    unit: str
     #: T of what brokers use now; None: nothing of the plan was issued yet.
     interval: int | None
     disturbed: Sequence[DisturbedAnswer]
@@ -143,8 +145,9 @@ def plan_view(
         facts=_facts(answer, now_ms),
         steps=tuple(_step(answer, number, states, names) for number in rows),
         steps_left_out=len(answer.steps) - len(rows),
-        brokers=tuple(_bar(each, present.get(each.broker)) for each in changes[:_BROKERS]),
+        brokers=tuple(_bar(each, present.get(each.broker), 100 / _whole(answer)) for each in changes[:_BROKERS]),
         brokers_left_out=max(0, len(changes) - _BROKERS),
+        unit="of all messages" if any(each.resource == RATE_SHARE for each in changes) else "of the fullest resource",
         interval=nodes.interval if nodes is not None and present else None,
         disturbed=disturbed[:_NAMESPACES],
         disturbed_left_out=max(0, len(disturbed) - _NAMESPACES),
@@ -175,7 +178,7 @@ def _heading(answer: PlanAnswer) -> Heading:
 
 def _facts(answer: PlanAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
     # Each of several steps has a bound of its own.
-    proved = f"proved: not below {100 * answer.steps[0].bound:.1f} %" if len(answer.steps) == 1 else ""
+    proved = f"proved: not below {100 * answer.steps[0].bound / _whole(answer):.1f} %" if len(answer.steps) == 1 else ""
     return (
         KeyFigure(label="Moves", figure=whole(answer.moves), unit="", context=f"in {counted(answer.waves, 'wave')}"),
         KeyFigure(label="Takes", figure=span(answer.seconds), unit="", context="without what people do between steps"),
@@ -187,7 +190,7 @@ def _facts(answer: PlanAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
         ),
         KeyFigure(
             label="Fullest broker",
-            figure=f"{_usage(answer.before)} → {_usage(answer.after)}",
+            figure=f"{_usage(answer.before / _whole(answer))} → {_usage(answer.after / _whole(answer))}",
             unit="%",
             context=proved,
         ),
@@ -246,9 +249,15 @@ def _wave(step: PlanStepAnswer, number: int, states: Counter[IssuedMoveState]) -
     )
 
 
-def _bar(change: BrokerChangeAnswer, node: BrokerNow | None) -> BrokerBar:
-    before, after = 100 * change.before, 100 * change.after
-    now = None if node is None else _usage_now(change, node)
+def _whole(answer: PlanAnswer) -> float:
+    """What is 100 %: 1; where message rates are spread, of which no broker is full, those of all brokers."""
+    by_rate = [each.before for each in answer.brokers if each.resource == RATE_SHARE]
+    return sum(by_rate) or 1.0
+
+
+def _bar(change: BrokerChangeAnswer, node: BrokerNow | None, scale: float) -> BrokerBar:
+    before, after = scale * change.before, scale * change.after
+    now = None if node is None else _usage_now(change, node, scale)
     present = "" if now is None else f" {now:.1f} % now,"
     by = "the share of all messages" if change.resource == RATE_SHARE else change.resource
     return BrokerBar(
@@ -260,20 +269,20 @@ def _bar(change: BrokerChangeAnswer, node: BrokerNow | None) -> BrokerBar:
         change=signed(after - before),
         now=now,
         title=f"{change.broker}: {before:.1f} % before, {after:.1f} % after,{present} at most"
-        f" {100 * change.highest:.1f} % on the way, by {by or 'nothing'}; {change.bundles_before} bundles before,"
+        f" {scale * change.highest:.1f} % on the way, by {by or 'nothing'}; {change.bundles_before} bundles before,"
         f" {change.bundles_after} after",
     )
 
 
-def _usage_now(change: BrokerChangeAnswer, node: BrokerNow) -> float | None:
-    """What *node* uses now by what the plan counts, percent; None: not known."""
+def _usage_now(change: BrokerChangeAnswer, node: BrokerNow, scale: float) -> float | None:
+    """What *node* uses now by what the plan counts, percent by *scale*; None: not known."""
     if change.resource in RESOURCES:
         return node.fullest_usage
     if change.resource not in (RATE_SHARE, MESSAGE_RATE) or node.rate_in is None or node.rate_out is None:
         return None
     for usage, rate in ((change.before, change.msg_rate_before), (change.after, change.msg_rate_after)):
         if rate > 0:
-            return 100 * (node.rate_in + node.rate_out) * (usage - change.fixed) / rate
+            return scale * (node.rate_in + node.rate_out) * (usage - change.fixed) / rate
     return None
 
 

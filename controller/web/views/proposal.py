@@ -110,16 +110,21 @@ def heading(answer: ProposalAnswer, statements: Sequence[StatementAnswer], now_m
     """What it is, who proposed it, and how far it is."""
     what = answer.title or _KINDS[ProposalKind(answer.kind)]
     title = what[:1].upper() + what[1:]
-    why = f" {sentence(answer.detail)}" if answer.detail else ""
     by = "the controllers" if answer.author == CONTROLLER else answer.author
     why_proposed = next((each.reason for each in statements if each.kind == "propose" and each.reason), "")
     reason = f": “{why_proposed}”" if why_proposed else ""
-    progress = ""
-    if answer.state in STARTED:
-        progress = (
-            f" It is {answer.state}{f', by {answer.by}' if answer.by else ''} since {clock(answer.at, now_ms)}.{why}"
-        )
+    progress = f" {_progress(answer, now_ms)}" if answer.state in STARTED else ""
     return Heading(title=title, text=f"Proposed by {by} at {clock(answer.proposed_at, now_ms)}{reason}.{progress}")
+
+
+def _progress(answer: ProposalAnswer, now_ms: int) -> str:
+    """How far it is, since when, by whom, and why."""
+    state = ProposalState(answer.state)
+    when = f" {'at' if state in _ENDS else 'since'} {clock(answer.at, now_ms)}" if answer.at else ""
+    if state in (ProposalState.DONE, ProposalState.FAILED):
+        return f"{state.capitalize()}{when}. {sentence(answer.detail)}".rstrip()
+    by, why = f", by {answer.by}" if answer.by else "", f": “{answer.detail}”" if answer.detail else ""
+    return f"{state.capitalize()}{when}{by}{why}."
 
 
 def steps(answer: ProposalAnswer, now_ms: int) -> tuple[ProposalStep, ...]:
@@ -143,15 +148,15 @@ def steps(answer: ProposalAnswer, now_ms: int) -> tuple[ProposalStep, ...]:
     return tuple(made)
 
 
-def drift_text(drift: DriftAnswer | None, now_ms: int) -> DriftText | None:
-    """What changed since the plan was made."""
+def drift_text(drift: DriftAnswer | None, now_ms: int, *, has_begun: bool) -> DriftText | None:
+    """What changed since the plan was made; how many moves are done is said elsewhere once it *has_begun*."""
     if drift is None:
         return None
     changes = ". ".join(drift.changed[:_CHANGES])
     more = f". {len(drift.changed) - _CHANGES} more." if len(drift.changed) > _CHANGES else "." if changes else ""
     notes = " ".join(drift.notes[:_CHANGES])
     checked = f"Checked against {clock(drift.interval, now_ms)}." if drift.interval else ""
-    moves = f"{counted(drift.moves_left, 'move')} to go, {whole(drift.moves_done)} done."
+    moves = "" if has_begun else f"{counted(drift.moves_left, 'move')} to go, {whole(drift.moves_done)} done."
     lead, kind, text = {
         "still valid": ("Still valid.", "", moves),
         "needs repair": ("It needs repair: refresh it.", "hold", changes + more),
@@ -200,6 +205,8 @@ def stop_text(progress: IssuedPlan, moves: int, drained: Sequence[str], names: B
 
 def facts(answer: ProposalAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
     """Figures of a proposal whose content is not verified yet, or that is no plan."""
+    if ProposalKind(answer.kind) is ProposalKind.CONTROL:
+        return (expiry(answer, now_ms),)
     return (
         KeyFigure(label="Moves", figure=whole(answer.moves), unit="", context="bundles that get another broker"),
         KeyFigure(label="Splits", figure=whole(answer.splits), unit="", context="bundles that are cut"),

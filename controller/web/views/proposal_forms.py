@@ -39,7 +39,11 @@ _TEXTS: Final = {
     " broker that it empties stays drained until it is released.",
 }
 #: Maximum moves of a wave; "" for what `trimtab plan` takes by itself.
-_WAVES: Final = (("", "at most 20 moves"), *((str(n), f"at most {counted(n, 'move')}") for n in (1, 2, 4, 10, 50, 100)))
+_WAVES: Final = tuple(
+    ("" if n == 20 else str(n), f"at most {counted(n, 'move')}, {(n + 1) // 2} off a broker")
+    for n in (20, 1, 2, 4, 10, 50, 100)
+)
+_OWN: Final = (("", "as the load shows"), ("cpu", "no: the hosts do other work; spread by message rate"))
 _KINDS: Final = (("balance", "spread the load"), ("drain", "empty brokers"), ("move", "move bundles"))
 
 
@@ -95,6 +99,13 @@ def plan_form(values: Mapping[str, str], names: BrokerNames) -> ActionForm:
             label="Bundles to be moved, each as BUNDLE=BROKER on a line",
             kind="lines",
             chosen=frozenset(filter(None, (values.get("moves", ""),))),
+        ),
+        Choices(
+            name="own",
+            label="Does CPU follow the bundles?",
+            kind="select",
+            options=_OWN,
+            chosen=frozenset({values.get("own", "")}),
         ),
         Choices(
             name="waveMoves",

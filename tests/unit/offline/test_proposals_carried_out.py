@@ -111,16 +111,18 @@ def proposed(tmp_path: Path) -> Proposed:
 
 def test_an_approved_plan_is_carried_out_and_says_how_far_it_is(proposed: Proposed) -> None:
     proposed.approve()
-    told = list[tuple[str, int, int]]()
+    told, since, begun_at = list[tuple[str, int, int]](), set[int](), proposed.live.interval
 
     def note() -> None:
         progress = proposed.store.read(proposed.key).record.progress  # type: ignore[union-attr]
+        since.add(progress.at_ms)
         told.append((str(progress.state), progress.wave, progress.moves_done))
 
     proposed.live.meanwhile = note
     assert proposed.carry_out().done == len(proposed.plan.moves)
     assert proposed.state is ProposalState.DONE
     assert {state for state, _, _ in told} == {"applying"}
+    assert since == {begun_at}, "when it began, whatever wave it is at"
     assert [done for *_, done in told] == sorted(done for *_, done in told)
     assert {wave for _, wave, _ in told} >= set(range(1, len(proposed.plan.steps[0].waves) + 1))
 

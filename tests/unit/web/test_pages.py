@@ -37,6 +37,7 @@ from tests.invented_pages import (
     InventedData,
     T,
     broker_name,
+    brokers_now,
     bundle_name,
     commands,
     hostile,
@@ -481,8 +482,23 @@ def test_a_plan_in_force_has_its_wave_and_its_moves(tmp_path: Path) -> None:
         .text
     )
     assert "A plan is being applied: step 1, wave 2 of 6" in text
+    held = latest(controls=Controls(mode="active", orders=replace(orders, moves=())))
+    bridge = client_of(tmp_path, InventedData(state=held)).get("/history").text
+    assert "A plan is in force, and none of its moves is handed over now: step 1, wave 2 of 6" in bridge
     assert text.count('class="wave') == 6 + 1  # and the list of them
     assert BUNDLE in text
+
+
+def test_where_usage_has_no_goal_the_first_page_says_who_has_most_of_the_messages(tmp_path: Path) -> None:
+    nodes = [
+        replace(node, rate_in=rate, rate_out=0.0) for node, rate in zip(brokers_now(3).brokers, (1, 8, 1), strict=True)
+    ]
+    data = InventedData(nodes=replace(brokers_now(3, limit=None, goal=None), brokers=tuple(nodes)))
+    text = client_of(tmp_path, data).get("/").text
+    assert "has 80 % of all 10 messages/s." in text
+    silent = [replace(node, rate_in=0.0) for node in nodes]
+    data.nodes = replace(data.nodes, brokers=tuple(silent))  # type: ignore[type-var]
+    assert "messages/s" not in client_of(tmp_path, data).get("/").text
 
 
 def test_a_link_to_a_cell_has_its_details(tmp_path: Path) -> None:

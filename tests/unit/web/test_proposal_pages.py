@@ -103,6 +103,15 @@ def test_each_state_offers_what_can_be_done_in_it(shown: Site, state: str, offer
     for action in ("approve", "reject", "apply", "pause", "resume", "stop", "refresh"):
         assert (f"/proposals/{key}/{action}" in text) == (action in offered), action
     assert ("If you stop now" in text) == (state in ("applying", "paused"))
+    assert f"{state.capitalize()}." in text
+    assert "1970" not in text, "when it began is not known"
+
+
+def test_who_paused_a_proposal_when_and_why_is_in_its_first_lines(shown: Site) -> None:
+    key = proposed(shown)
+    put(shown, key, ProposalState.PAUSED, by="anna", detail="wait <b>", at_ms=NOW)
+    text = logged_in(shown, "otto").get(f"/proposals/{key}").text
+    assert f"Paused since {clock(NOW, shown.now_ms())}, by anna: “wait &lt;b&gt;”." in text
 
 
 def test_signatures_are_verified_once_for_all_pages_until_the_proposals_are_read_anew(
@@ -231,12 +240,13 @@ def test_a_check_that_is_too_long_to_show_takes_nothing_from_the_rest_of_the_pag
 
 def test_a_plan_is_proposed_by_a_form(shown: Site) -> None:
     otto = logged_in(shown, "otto")
-    fields = {"kind": "drain", "brokers": "b-1:8080\r\nb-2:8080", "waveMoves": "4"}
+    fields: dict[str, Any] = {"kind": "drain", "brokers": "b-1:8080\r\nb-2:8080", "waveMoves": "4", "own": "cpu"}
     answer = submitted(otto, "/proposals/new?kind=drain", **fields)
     assert (answer.status_code, answer.headers["location"]) == (303, "/plans?job=job-1")
     job = shown.jobs.job("job-1")
     assert job is not None
-    assert job.order.commands[0][2:8] == ("--drain", "b-1:8080", "--drain", "b-2:8080", "--wave-moves", "4")
+    words = ("--drain", "b-1:8080", "--drain", "b-2:8080", "--own", "cpu", "--wave-moves", "4")
+    assert job.order.commands[0][2:10] == words
     wrong = submitted(otto, "/proposals/new?kind=drain", kind="move", moves="nothing")
     assert wrong.status_code == 400
     assert "BUNDLE=BROKER" in wrong.text

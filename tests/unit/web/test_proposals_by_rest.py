@@ -73,11 +73,11 @@ def history(shown: Site) -> list[tuple[str, str]]:
     return [(each.by, each.action) for each in controls.events]
 
 
-def put(shown: Site, key: str, state: ProposalState) -> None:
-    """Have the proposal be in *state*."""
+def put(shown: Site, key: str, state: ProposalState, **changes: Any) -> None:
+    """Have the proposal be in *state*, with *changes* of its progress."""
 
     def how(now: StoredProposal) -> ProposalRecord:
-        return replace(now.record, progress=replace(now.record.progress, state=state, step=1))
+        return replace(now.record, progress=replace(now.record.progress, state=state, step=1, **changes))
 
     change_record(election_system(settings_of(shown)).proposals(), key, how)
 
