@@ -148,12 +148,16 @@ def _run(
         running.callback(admin.close)
         admin.create_namespace(_NAMESPACE, _BUNDLES)
         _put(cluster, f"/scalable/{_NAMESPACE}/{topic}?numInitialSegments=2")
-        running.enter_context(_traffic(cluster, release, f"topic://{_NAMESPACE}/{topic}", folder / "traffic.log"))
+        name = parse_topic(f"topic://{_NAMESPACE}/{topic}")
+        # Of a topic with producers alone nobody is the controller, and nothing is split, until it is asked for.
+        admin.scalable_topic(name)
+        running.enter_context(_traffic(cluster, release, str(name), folder / "traffic.log"))
+        settled = Deadline.after(settle_seconds)
         if balancer == _TRIMTAB:
             start_all(running.enter_context(Processes(_conf(folder, cluster), folder)))
-        time.sleep(settle_seconds)
+        time.sleep(max(0.0, settled.remaining))
         samples = _samples(admin, cluster, measure_seconds)
-        layout = admin.scalable_topic(parse_topic(f"topic://{_NAMESPACE}/{topic}"))["layout"]["segments"].values()
+        layout = admin.scalable_topic(name)["layout"]["segments"].values()
     active = [each for each in layout if each["state"] == "ACTIVE"]
     factors = samples.max(axis=1) / samples.mean(axis=1)
     return SegmentRun(
