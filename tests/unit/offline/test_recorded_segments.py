@@ -1,4 +1,4 @@
-"""A recording of a real Pulsar 5.0.1 whose brokers split the segments of a scalable topic: tests/measure/segments.py."""
+"""A recording of a real Pulsar 5.0.1 whose brokers split the segments of a topic: tests/measure/segments.py."""
 
 from pathlib import Path
 
