@@ -92,6 +92,11 @@ class Calls:
         """How many calls have not begun."""
         return self._crew.waiting.qsize()
 
+    @property
+    def unfinished(self) -> int:
+        """How many calls have not ended."""
+        return len(self._open) - self._finished.qsize()
+
     def add_workers_for_stuck(self, now: float, patience: float, *, answering: Container[Any], limit: int) -> None:
         """Start threads beside those that have been at one call for longer than *patience* seconds, *limit* such ones.
 

@@ -108,6 +108,11 @@ class NotificationSender:
                     self._problem = ""
             self._end()
 
+    @property
+    def unfinished(self) -> int:
+        """How many requests have not ended, the doctor's among them."""
+        return self._calls.unfinished
+
     def round(self) -> None:
         """Find what is new, store it, and begin and end requests; all of it only if this process sends.
 
