@@ -158,6 +158,8 @@ def _run(
         time.sleep(max(0.0, settled.remaining))
         samples = _samples(admin, cluster, measure_seconds)
         layout = admin.scalable_topic(name)["layout"]["segments"].values()
+    if samples.mean(axis=0).sum() < _RATE * _BYTES / 2:
+        raise TrimtabError(f"{samples.mean(axis=0).sum():.0f} bytes/s come in: the client has stopped, see {folder}")
     active = [each for each in layout if each["state"] == "ACTIVE"]
     factors = samples.max(axis=1) / samples.mean(axis=1)
     return SegmentRun(
