@@ -131,6 +131,8 @@ def apply(
     back; 2 the plan or an option is invalid; 130 ended by Ctrl-C.
     """
     _refuse_pairs(output, repair=repair, check=check, hook=bool(hook.command()))
+    if key is not None and (proposal is not None or check or repair):
+        raise typer.BadParameter("it signs a plan's file that is proposed; here nothing is signed", param_hint="--key")
     options, made = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json, hook), choice_of("", reason, by)
     if proposal is not None:
         _refuse_beside_a_proposal(file, approved, output, check=check)

@@ -204,6 +204,9 @@ def release(
             before = store.read()[0]
         remaining = {each.broker for each in how(before).drained}
         names = tuple(each.broker for each in before.drained if each.broker not in remaining)
+        if not names:
+            _tell_drained(settings, before, as_json=as_json)
+            return
         _propose(settings, conf, key, made, partial(propose_release, brokers=names), as_json=as_json)
         return
     with_store(settings, lambda store: _tell_drained(settings, change(store, how), as_json=as_json))

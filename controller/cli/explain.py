@@ -31,6 +31,8 @@ from controller.wire.readable import utc
 _NEWEST: Final = "last"
 #: Pulsar's default.
 _SHEDDER: Final = "ThresholdShedder"
+#: How long --flip searches.
+_FLIP_SECONDS: Final = 60
 #: Brokers that an error names.
 _LISTED: Final = 5
 
@@ -53,13 +55,19 @@ class FlipOptions:
         typer.Option("--flip", help="Also search for the smallest change of load or of an option that would flip it."),
     ] = False
     flip_seconds: Annotated[
-        int,
+        int | None,
         typer.Option(
             min=1,
             max=86_400,
             help="--flip searches for so long at most: each try is a decision, half a second for 100,000 bundles.",
+            show_default=str(_FLIP_SECONDS),
         ),
-    ] = 60
+    ] = None
+
+    def refuse_misfits(self) -> None:
+        """Raise typer.BadParameter where --flip-seconds is given, and nothing is searched for."""
+        if self.flip_seconds is not None and not self.flip:
+            raise typer.BadParameter("it says how long --flip searches: give --flip, too", param_hint="--flip-seconds")
 
 
 @grouped
@@ -89,6 +97,7 @@ def explain_subject(
     kind = kind_of(subject)
     subject = str(topic_of(subject, of="TOPIC")) if kind == "topic" else subject
     time_ms = time_asked_for(subject, kind, source.at)
+    flips.refuse_misfits()
     source.refuse_misfits(of_load={"--strategy": strategy})
     if source.load:
         if time_ms is not None:
@@ -108,7 +117,9 @@ def explain_subject(
     _refuse_unknown(decision, subject, kind)
     answer = explain(decision, kind if kind == "interval" else subject, kind)
     if flips.flip and decision.examined is not None:
-        answer = answer.model_copy(update=_flips(decision.examined.made_of, subject, kind, flips.flip_seconds))
+        answer = answer.model_copy(
+            update=_flips(decision.examined.made_of, subject, kind, flips.flip_seconds or _FLIP_SECONDS)
+        )
     show(answer, lambda out: print_explanation(out, answer, show_all=show_all), as_json=as_json)
 
 

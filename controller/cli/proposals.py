@@ -11,6 +11,7 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 
 import typer
 
+from controller.adapters.approvals.contents import VerifiedContent, plan_content
 from controller.adapters.approvals.control_changes import enact_approved
 from controller.adapters.approvals.making import Signer, propose_plan, verified
 from controller.adapters.approvals.making import approve as add_approval
@@ -49,7 +50,7 @@ from controller.model.controls import Choice
 from controller.model.errors import ProposalRefusedError, TrimtabError
 from controller.model.proposals import ENDED, ProposalKind, ProposalState, StoredProposal
 from controller.model.proposed import ProposedDecision
-from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
+from controller.offline.plans.plan_file import read_plan_bytes, refuse_other_cluster
 from controller.offline.plans.proposal_hold import step_to_do
 from controller.offline.plans.proposal_view import TOLERANCE, decision_answer, proposal_answer, proposal_detail
 from controller.offline.plans.repair import repaired
@@ -60,7 +61,6 @@ from controller.offline.plans.waiting_decision import (
     usage_lines,
     waiting_decision,
 )
-from controller.planning.plans.plan import Plan
 from controller.settings.signing_key import read_signing_key
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.proposals import KeyAnswer, ProposalAnswer, ProposalDetailAnswer, statement_answers
@@ -185,11 +185,13 @@ def make(
     Exit codes: 0 proposed; 1 the store cannot be reached; 2 the plan, the key or an option is refused.
     """
     with _stores(doing.conf) as stores:
+        content = read_plan_bytes(file)
         with long_work("checking the plan"):
-            plan, _ = read_plan(file)
-        refuse_other_cluster(plan, stores.settings, doing.conf)
+            checked = plan_content(content, str(file))
+        if checked.plan is not None:
+            refuse_other_cluster(checked.plan, stores.settings, doing.conf)
         signer = signer_with(stores.settings, key, doing.choice().by)
-        _propose(stores, signer, plan, doing)
+        _propose(stores, signer, content, doing, checked)
 
 
 @app.command()
@@ -219,7 +221,7 @@ def refresh(
             planned = repaired(plan, step - 1, source, tolerance=TOLERANCE)
         if not any(each.moves for each in planned.plan.steps):
             raise TrimtabError(f"nothing of proposal {proposal} is left to do, or possible")
-        _propose(stores, signer, planned.plan, doing)
+        _propose(stores, signer, encode_plan(planned.plan), doing)
 
 
 @app.command()
@@ -397,8 +399,10 @@ def _enact(stores: _Stores, key: str) -> None:
         enact_approved(stores.proposals, controls, key, settings.approvals, settings.cluster.name, now_ms=now_ms())
 
 
-def _propose(stores: _Stores, signer: Signer, plan: Plan, doing: _Doing) -> None:
-    stored = propose_plan(stores.proposals, signer, encode_plan(plan), now_ms=now_ms(), reason=doing.reason)
+def _propose(
+    stores: _Stores, signer: Signer, content: bytes, doing: _Doing, checked: VerifiedContent | None = None
+) -> None:
+    stored = propose_plan(stores.proposals, signer, content, now_ms=now_ms(), reason=doing.reason, checked=checked)
     _tell(stores, stored, doing)
 
 

@@ -55,8 +55,8 @@ class Flip:
 
     @property
     def size(self) -> float:
-        """How much is changed, as a part of what it was."""
-        return abs(self.after - self.before) / abs(self.before) if self.before else abs(self.after)
+        """How much is changed, as a part of what it was; of what was 0, or off, all of it."""
+        return abs(self.after - self.before) / abs(self.before) if self.before else 1.0
 
 
 class FlipResult(NamedTuple):

@@ -41,7 +41,9 @@ def verified_content(proposal: Proposal, content: bytes) -> VerifiedContent:
     key, kind = proposal.hash, proposal.kind
     try:
         if kind is ProposalKind.PLAN:
-            return _of_plan(key, content)
+            plan = plan_content(content, f"the content of proposal {key[:12]}")
+            _require_hash(key, plan.subject.hash)
+            return plan
         request = parse_request(content) if kind is ProposalKind.CONTROL else None
     except (PlanRefusedError, WireError) as error:
         raise ProposalRefusedError(f"the content of proposal {key[:12]} is refused: {error}") from error
@@ -51,9 +53,9 @@ def verified_content(proposal: Proposal, content: bytes) -> VerifiedContent:
     return VerifiedContent(subject=ProposalSubject(hash=key, kind=kind), request=request)
 
 
-def _of_plan(key: str, content: bytes) -> VerifiedContent:
-    plan, sha256 = parse_plan(content, f"the content of proposal {key[:12]}")
-    _require_hash(key, sha256)
+def plan_content(content: bytes, file_name: str = "this") -> VerifiedContent:
+    """The plan in *content*, a plan's file, verified by the checker; PlanRefusedError, which calls it *file_name*."""
+    plan, sha256 = parse_plan(content, file_name)
     rows = [move for step in plan.steps for move in step.moves]
     return VerifiedContent(
         subject=ProposalSubject(

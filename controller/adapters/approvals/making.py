@@ -4,9 +4,8 @@ Every statement is signed here, where the policy demands it, and refused at once
 """
 
 from dataclasses import dataclass, replace
-from typing import Final
 
-from controller.adapters.approvals.contents import VerifiedContent, verified_content
+from controller.adapters.approvals.contents import VerifiedContent, plan_content, verified_content
 from controller.adapters.approvals.standing import StatementChecks, counting, standing_of
 from controller.adapters.approvals.statements import flaw_of, sign
 from controller.adapters.election.changes import ControlsChange, change_controls
@@ -31,7 +30,6 @@ from controller.model.proposals import (
 from controller.settings.approvals import ApprovalSettings
 from controller.wire.base import printable
 from controller.wire.ed25519 import SigningKey
-from controller.wire.plan import parse_plan
 from controller.wire.proposals import MAX_SENTENCE, MAX_STATEMENTS, encode_request, hash_of
 
 
@@ -76,23 +74,41 @@ def signer_of(key: SigningKey, policy: ApprovalSettings, cluster: str) -> Signer
 
 
 def propose_plan(
-    store: ProposalStore, signer: Signer, content: bytes, *, now_ms: int, title: str = "", reason: str = ""
+    store: ProposalStore,
+    signer: Signer,
+    content: bytes,
+    *,
+    now_ms: int,
+    title: str = "",
+    reason: str = "",
+    checked: VerifiedContent | None = None,
 ) -> StoredProposal:
-    """Propose the plan in *content*, a plan's file.  PlanRefusedError, ProposalRefusedError."""
-    plan, sha256 = parse_plan(content)
+    """Propose the plan in *content*, a plan's file.  PlanRefusedError, ProposalRefusedError.
+
+    *checked*: what ``plan_content`` makes of *content*, where the caller has verified it.
+    """
+    checked = checked or plan_content(content)
+    subject, plan = checked.subject, checked.plan
+    if plan is None:
+        raise ProposalRefusedError(f"{subject.hash[:12]} is no plan")
     if plan.cluster != signer.cluster:
         raise ProposalRefusedError(f"the plan is for cluster {plan.cluster!r}, and this one is {signer.cluster!r}")
-    proposal = Proposal(hash=sha256, kind=ProposalKind.PLAN, statement=_NOTHING, title=_cut(title or plan.asked))
-    subject = verified_content(proposal, content).subject
     expires_at_ms = now_ms + signer.policy.life_ms(ProposalKind.PLAN)
     statement = replace(
-        signer.statement(StatementKind.PROPOSE, sha256, now_ms=now_ms, expires_at_ms=expires_at_ms),
+        signer.statement(StatementKind.PROPOSE, subject.hash, now_ms=now_ms, expires_at_ms=expires_at_ms),
         certificate=subject.certificate,
         reason=_cut(reason),
     )
-    head = replace(proposal, statement=signer.says(statement), moves=subject.moves, connections=subject.connections)
-    store.add(head, content, now_ms=now_ms)
-    return require(store, sha256)
+    proposal = Proposal(
+        hash=subject.hash,
+        kind=ProposalKind.PLAN,
+        statement=signer.says(statement),
+        moves=subject.moves,
+        connections=subject.connections,
+        title=_cut(title or plan.asked),
+    )
+    store.add(proposal, content, now_ms=now_ms)
+    return require(store, subject.hash)
 
 
 def propose_control(
@@ -238,11 +254,3 @@ def enact(controls: ControlStore, grant: Grant, change: ControlsChange) -> Opera
 
 def _cut(text: str) -> str:
     return printable(text)[:MAX_SENTENCE]
-
-
-#: In the place of a statement that is made once the content is verified.
-_NOTHING: Final = SignedStatement(
-    statement=Statement(
-        kind=StatementKind.PROPOSE, cluster="", subject="0" * 64, person="-", author="-", at_ms=0, expires_at_ms=0
-    )
-)

@@ -112,14 +112,14 @@ def resume(address: ServerAddress, *, reason: str, of: list[str] | None, every: 
 
 def mode(address: ServerAddress, *, value: str, reason: str, as_json: bool) -> None:
     """``trimtab mode``."""
-    _control(address, "mode", reason, {"mode": str(value)}, as_json=as_json, mode=str(value))
+    _control(address, "mode", reason, {"mode": str(value)}, as_json=as_json, of=str(value), mode=str(value))
 
 
 def release(address: ServerAddress, *, brokers: list[str] | None, reason: str, as_json: bool) -> None:
     """``trimtab release``."""
     if not brokers:
         raise typer.BadParameter("name the brokers: a server releases no others", param_hint="BROKER")
-    _control(address, "release", reason, {"brokers": brokers}, as_json=as_json)
+    _control(address, "release", reason, {"brokers": brokers}, as_json=as_json, of=", ".join(brokers))
 
 
 def exclude(address: ServerAddress, *, names: list[str], reason: str, as_json: bool) -> None:
@@ -150,16 +150,25 @@ def _act(
 
 
 def _control(
-    address: ServerAddress, action: str, reason: str, more: Mapping[str, object], *, as_json: bool, **values: Any
+    address: ServerAddress,
+    action: str,
+    reason: str,
+    more: Mapping[str, object],
+    *,
+    as_json: bool,
+    of: str = "",
+    **values: Any,
 ) -> None:
+    """Have *action* done, of the value or values *of*; *values*: what it says as JSON."""
+    what = f"{action} {of}" if of else action
     body = {"reason": _reason(reason), **{key: value for key, value in more.items() if value is not None}}
     with server_at(address) as (server, _):
         # The person says what is to be, whatever others have set meanwhile, as the local command does.
         written = server.change(f"/controls/{action}", body, ControlsWrittenAnswer, version="*")
     if written.proposal is not None:
-        values, text = {}, f"Proposed: {action}. It is in force once others have approved {written.proposal}."
+        values, text = {}, f"Proposed: {what}. It is in force once others have approved {written.proposal}."
     else:
-        text = f"Stored: {action}, by {written.by} at {utc(written.at_ms)}. Controllers read it at the next interval."
+        text = f"Stored: {what}, by {written.by} at {utc(written.at_ms)}. Controllers read it at the next interval."
     answer = ControlsAnswer(cluster=written.cluster, proposal=written.proposal, epoch=written.epoch, **values)
     show_answer(answer, lambda out: print_line(out, text), as_json=as_json)
 

@@ -162,6 +162,11 @@ def test_everybody_may_exclude_and_including_is_approved(site: Site) -> None:
     assert [each.name for each in site.obeyed(before).excluded] == ["acme/other"], "no grant names it"
 
 
+def test_where_no_broker_is_drained_there_is_nothing_to_propose(site: Site) -> None:
+    assert site.said(controls.release, "--all", *site.key("ada")) == {"cluster": "standalone", "drained": []}
+    assert site.run(proposals, "list").stdout == ""
+
+
 def test_nobody_approves_their_own_request(site: Site) -> None:
     proposal = site.said(controls.mode, "dry_run", *site.key("ada"))["proposal"]
     result = site.run(proposals, "approve", proposal, *site.key("ada"))

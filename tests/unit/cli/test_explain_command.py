@@ -273,6 +273,12 @@ def test_a_search_that_was_over_before_its_end_names_what_is_left(monkeypatch: p
     assert note.endswith("; --flip-seconds gives it more time")
 
 
+def test_how_long_to_search_is_refused_where_nothing_is_searched_for() -> None:
+    result = run("last", "--load", REPORTS, "--flip-seconds", "5")
+    assert result.exit_code == 2
+    assert "it says how long --flip searches" in result.output
+
+
 def test_flip_explains_a_journalled_bundle(moving: tuple[Path, list[JournalEntry]]) -> None:
     conf, entries = moving
     commands = [command for entry in entries for command in entry.decision.commands]

@@ -3,6 +3,7 @@
 import json
 import stat
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,12 +22,12 @@ from controller.model.errors import (
     SettingsError,
     TrimtabError,
 )
-from controller.offline.plans.plan_file import read_plan
+from controller.offline.plans.plan_file import read_plan, read_plan_bytes
 from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.planning.plans.plan import DRAIN
 from controller.settings.trimtab_toml import read_settings
 from controller.wire.ed25519 import SigningKey
-from controller.wire.plan import encode_plan, hash_of
+from controller.wire.plan import encode_plan, hash_of, parse_plan
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
 from tests.modelled_log import settings_in
 from tests.proposals import key_of
@@ -203,13 +204,16 @@ def test_what_is_proposed_is_what_was_checked_although_the_file_is_replaced_mean
     asked = PlanRequest(kind=DRAIN, brokers=("broker-2:8080",), text="another")
     other = planned_cluster(site.live.source(), asked).plan
 
-    def read_and_replaced(file: Path) -> Any:
-        found = read_plan(file)
-        file.write_bytes(encode_plan(other))
-        return found
+    def and_replaced(read: Callable[[Path], Any]) -> Callable[[Path], Any]:
+        def read_and_replaced(file: Path) -> Any:
+            found = read(file)
+            file.write_bytes(encode_plan(other))
+            return found
 
-    monkeypatch.setattr("controller.cli.proposals.read_plan", read_and_replaced)
-    monkeypatch.setattr("controller.cli.apply.read_plan", read_and_replaced)
+        return read_and_replaced
+
+    monkeypatch.setattr("controller.cli.proposals.read_plan_bytes", and_replaced(read_plan_bytes))
+    monkeypatch.setattr("controller.cli.apply.read_plan", and_replaced(read_plan))
     if command == "make":
         site.said("make", site.file, *site.key("ada"))
     else:
@@ -235,6 +239,24 @@ def test_a_proposal_and_a_file_do_not_go_together(site: Site) -> None:
     assert site.run(site.file, "--proposal", site.id, command=apply).exit_code == 2
     assert site.run("--proposal", site.id, "--check", command=apply).exit_code == 2
     assert site.run(command=apply).exit_code == 2
+
+
+@pytest.mark.parametrize("more", [["--check"], ["--repair", "-o", "new.json"], []])
+def test_a_key_is_refused_where_apply_signs_nothing(site: Site, more: list[str]) -> None:
+    what = [site.file, "--hash", site.id, *more] if more else ["--proposal", site.id]
+    result = site.run(*what, *site.key("ada"), command=apply)
+    assert result.exit_code == 2
+    assert "nothing is signed" in " ".join(result.output.split())
+
+
+def test_a_plan_is_verified_once_before_it_is_proposed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[str] = []
+    monkeypatch.setattr(
+        "controller.adapters.approvals.contents.parse_plan",
+        lambda content, name: checked.append(name) or parse_plan(content, name),
+    )
+    site.said("make", site.file, *site.key("ada"))
+    assert checked == [str(site.file)]
 
 
 def test_a_key_is_made_for_its_owner_alone_and_never_overwritten(site: Site) -> None:

@@ -257,6 +257,21 @@ def test_a_change_whose_answer_is_lost_is_sent_again_under_the_same_key(monkeypa
     assert keys[0][1] == "*"
 
 
+@pytest.mark.parametrize(
+    ("words", "what"), [(("mode", "observe"), "mode observe"), (("release", "a:80", "b:80"), "release a:80, b:80")]
+)
+def test_what_was_stored_or_proposed_is_named_with_its_value(words: tuple[str, ...], what: str) -> None:
+    body = {"cluster": "c", "action": words[0], "by": "ann", "atMs": 1, "reason": "r", "epoch": None, "proposal": None}
+
+    def said(proposal: str | None) -> str:
+        answer = json.dumps({**body, "proposal": proposal}).encode()
+        with _serving(lambda handler: _reply(handler, 200, answer)) as (url, _):
+            return CliRunner().invoke(app, [*words, "--server", url, "--reason", "r"]).stdout
+
+    assert said(None).startswith(f"Stored: {what}, by ann at ")
+    assert said("0f" * 32).startswith(f"Proposed: {what}. It is in force once")
+
+
 def test_a_change_that_the_server_refuses_is_not_sent_again() -> None:
     with _serving(_problem(409, "Not now", "proposal 3f9a is done")) as (url, seen):
         error = _error("pause", "--server", url, "--reason", "r")

@@ -23,6 +23,9 @@ OPTIONS = {
     "loadBalancerBundleUnloadMinThroughputThreshold": "0",
     "loadBalancerHistoryResourcePercentage": "0",
 }
+_FLIP = Flip(
+    kind="option", of="loadBalancerBundleUnloadMinThroughputThreshold", before=0, after=0, unit="MB/s", then=""
+)
 
 
 def made(threshold: int, **changed: str) -> Redecision:
@@ -85,6 +88,13 @@ def test_a_bundle_that_moves_would_stay_with_another_load_or_usage() -> None:
     assert {each.kind for each in found} >= {"usage", "option"}
     assert all(each.then == "" for each in found)
     assert [each.size for each in found] == sorted(each.size for each in found)
+
+
+def test_an_option_that_is_off_is_no_smaller_a_change_than_a_switch() -> None:
+    turned_on = replace(_FLIP, before=0.0, after=0.001)
+    other = replace(_FLIP, before=10.0, after=12.0)
+    assert sorted([turned_on, other], key=lambda each: each.size) == [other, turned_on]
+    assert turned_on.size == replace(_FLIP, before=0.0, after=1.0).size
 
 
 def test_where_a_guardrail_holds_everything_back_no_single_change_flips_it() -> None:
