@@ -475,19 +475,26 @@ def _append(state: State, bound: Bound, at: int, me: Leader, _: int) -> Iterator
         me = me._replace(paused=False, orders=_NO_ORDERS)
     for commands in chosen:
         interval = me.known + 1
-        after = _with(state, at, me._replace(known=interval))._replace(journal=(*state.journal, commands))
-        effects = [(0, _event("entry", me.epoch, 0, interval, "paused" if was_paused else ""))]
-        effects += [(each, _of_plan("decided", me.epoch, orders)) for each in commands]
-        if bound.followed:
-            me_then = me._replace(known=interval, todo=tuple(("command", each) for each in commands))
-            after = _with(after, at, me_then)
-        else:
-            for each in commands:
-                after = _stored(after, bound.partition[each], each)
-                effects.append((each, _event("issued", me.epoch, bound.partition[each])))
-        yield f"{_name(at, me)} decides {interval}, with commands {commands}", after, tuple(effects)
+        after, effects = _with_commands(state, bound, at, me, commands, orders)
+        entry = _event("entry", me.epoch, 0, interval, "paused" if was_paused else "")
+        yield f"{_name(at, me)} decides {interval}, with commands {commands}", after, ((0, entry), *effects)
     if bound.needed is not None:  # it has nothing to do
         yield f"{_name(at, me)} decides nothing", _with(state, at, me), ()
+
+
+def _with_commands(
+    state: State, bound: Bound, at: int, me: Leader, commands: tuple[int, ...], orders: Orders
+) -> tuple[State, Effects]:
+    """*commands* are in the journal, and in their partitions; on a followed log *me* appends them there after that."""
+    decided: Effects = tuple((each, _of_plan("decided", me.epoch, orders)) for each in commands)
+    me = me._replace(known=me.known + 1)
+    state = state._replace(journal=(*state.journal, commands))
+    if bound.followed:
+        return _with(state, at, me._replace(todo=tuple(("command", each) for each in commands))), decided
+    state = _with(state, at, me)
+    for each in commands:
+        state = _stored(state, bound.partition[each], each)
+    return state, (*decided, *((each, _event("issued", me.epoch, bound.partition[each])) for each in commands))
 
 
 def _decision(interval: int) -> str:
@@ -523,15 +530,11 @@ def _append_asked(state: State, bound: Bound, at: int, me: Leader) -> Iterator[S
         choices.append(("proposes", (), interval, ""))
     me = me._replace(paused=False, orders=_NO_ORDERS)
     for what, commands, then, void in choices:
-        after = _with(state, at, me._replace(known=interval))
-        after = after._replace(journal=(*state.journal, commands), waits=(*state.waits, then))
-        effects = [(0, _event("entry", me.epoch, 0, interval))]
-        effects += [(0, _of_plan("void", 0, (void, 0)))] if void else []
-        effects += [(each, _of_plan("decided", me.epoch, orders)) for each in commands]
-        for each in commands:
-            after = _stored(after, bound.partition[each], each)
-            effects.append((each, _event("issued", me.epoch, bound.partition[each])))
-        yield f"{_name(at, me)} {what} in interval {interval}", after, tuple(effects)
+        after, effects = _with_commands(state, bound, at, me, commands, orders)
+        after = after._replace(waits=(*state.waits, then))
+        is_void: Effects = ((0, _of_plan("void", 0, (void, 0))),) if void else ()
+        entry = _event("entry", me.epoch, 0, interval)
+        yield f"{_name(at, me)} {what} in interval {interval}", after, ((0, entry), *is_void, *effects)
     yield f"{_name(at, me)} decides nothing", _with(state, at, me), ()
 
 

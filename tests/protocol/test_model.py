@@ -29,10 +29,14 @@ QUICK = {
     "stop-all": _ONE._replace(stops=1, executors=1),
     "a plan in waves": _PLAN._replace(controllers=1, executors=1),
     "decisions that wait for approval": _ASKED,
+    "the same on a followed log, and leaders that crash": _ASKED._replace(followed=True, leader_faults=1),
 }
 #: What scripts/test searches, too.
 THOROUGH = {
     "decisions that wait, and leaders that crash": _ASKED._replace(controllers=2, leader_faults=1),
+    "decisions that wait, and leaders that follow each other on a followed log": _ASKED._replace(
+        followed=True, controllers=2, leader_faults=1
+    ),
     "three commands, leaders, executors, repeats and expiry": Bound(repeats=1, expiries=1),
     "a plan of three moves with two approvals": Bound(
         entries=((0,), (1, 2)), needed=2, leader_faults=0, executor_faults=0
@@ -46,6 +50,9 @@ WHOLE = {
     "stop-all, leaders and executors": _TWO._replace(stops=1, leader_faults=1),
     "stop-all on a followed log": _ONE._replace(
         followed=True, controllers=1, executors=1, leader_faults=1, executor_faults=1, stops=1
+    ),
+    "decisions that wait, leaders and executors on a followed log": _ASKED._replace(
+        followed=True, controllers=2, leader_faults=1, executor_faults=1
     ),
     "a plan, and leaders that crash": Bound(leader_faults=1, executor_faults=0, needed=1),
 }
