@@ -8,8 +8,9 @@ from typing import Final
 from controller.adapters.approvals.granted import ObeyedControls
 from controller.adapters.approvals.in_force import Approvals
 from controller.adapters.election.controls import ControlStore
-from controller.model.controls import Controls, OperatorControls
+from controller.model.controls import Choice, Controls, Drained, ExcludedName, OperatorControls
 from controller.model.errors import ControlsCorruptError, ControlsUnreachableError, TrimtabError
+from controller.model.proposals import CONTROLLER
 from controller.settings.standing_controls import StandingControls
 from controller.wire.controls_text import change_text, pauses_text
 
@@ -101,8 +102,9 @@ class ControlsInForce:
         if self._approvals is None:
             return ObeyedControls(controls=stored)
         if unknown:
-            unapproved = replace(stored, approvals=(), rejections=(), orders=None)
-            return ObeyedControls(controls=unapproved, granted=() if before is None else before.granted)
+            # The journal says it, so a leader that goes on from there knows what was in force.
+            known = stored if before is None else _as_before(before)
+            return ObeyedControls(controls=known, granted=() if before is None else before.granted)
         obeyed = self._approvals.obeyed(stored, before, now_ms)
         for each in obeyed.not_approved:
             if before is None or each not in before.not_approved:
@@ -156,6 +158,16 @@ class ControlsInForce:
         if not controls.is_paused(now_ms, paused=self._paused):
             return "not paused"
         return f"paused by {pauses_text(controls.pauses_at(now_ms)) or 'the settings'}"
+
+
+def _as_before(before: Controls) -> OperatorControls:
+    """Controls by which what was in force *before* still is, without approvals and orders."""
+    drained = tuple(Drained(broker=each, by=CONTROLLER, at_ms=before.drained_since_ms) for each in before.drained)
+    mode = Choice(value=before.mode, reason=before.reason, by=before.by, at_ms=before.mode_since_ms)
+    excluded = tuple(ExcludedName(name=each, by=CONTROLLER, reason="", at_ms=0) for each in before.excluded)
+    return OperatorControls(
+        mode=mode, pauses=before.pauses, drained=drained, excluded=excluded, resumed_ms=before.resumed_ms
+    )
 
 
 def _logged_part(controls: OperatorControls) -> tuple[object, ...]:

@@ -86,6 +86,10 @@ class SignedStatement:
     signature: str = ""
 
 
+#: A request to resume ends all pauses that began before it, also those that somebody removed from the controls.
+EVERY_PAUSE: Final = "*"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControlRequest:
     """A change of the controls that allows more than what is in force."""
@@ -93,8 +97,8 @@ class ControlRequest:
     cluster: str
     #: "mode", "resume", "release" or "include".
     action: str
-    #: mode: the mode; resume: at_ms of each pause that ends, as text; release: names of brokers; include: names of
-    #: bundles and namespaces.
+    #: mode: the mode; resume: at_ms of each pause that ends, as text, or EVERY_PAUSE; release: names of brokers;
+    #: include: names of bundles and namespaces.
     values: tuple[str, ...] = ()
     #: Epoch ms, wall clock.  Controllers obey only what is newer than what they obeyed last.
     at_ms: int

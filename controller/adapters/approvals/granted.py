@@ -21,7 +21,7 @@ from controller.model.controls import (
     OperatorControls,
     Pause,
 )
-from controller.model.proposals import CONTROLLER, ControlRequest, Grant, ProposalKind, ProposalState
+from controller.model.proposals import CONTROLLER, EVERY_PAUSE, ControlRequest, Grant, ProposalKind, ProposalState
 from controller.settings.approvals import ApprovalSettings
 from controller.wire.proposals import encode_request, hash_of
 
@@ -55,8 +55,8 @@ def allows_more(mode: str, than: str) -> bool:
 
 
 def ended_pauses(pauses: Sequence[Pause]) -> tuple[str, ...]:
-    """The values of a request to resume that ends *pauses*."""
-    return tuple(sorted({str(each.at_ms) for each in pauses}))
+    """The values of a request to resume that ends *pauses*; of none: what stands although it is not stored any more."""
+    return tuple(sorted({str(each.at_ms) for each in pauses})) or (EVERY_PAUSE,)
 
 
 class GrantedControls:
@@ -197,7 +197,7 @@ def _pauses_in_force(
     }
 
     def has_ended(pause: Pause) -> bool:
-        return any(value == str(pause.at_ms) and pause.at_ms <= at_ms for value, at_ms in ended)
+        return any(value in (str(pause.at_ms), EVERY_PAUSE) and pause.at_ms <= at_ms for value, at_ms in ended)
 
     removed = [
         each

@@ -21,6 +21,7 @@ from controller.model.controls import (
     Pause,
 )
 from controller.model.errors import ControlsCorruptError, TrimtabError
+from controller.model.proposals import EVERY_PAUSE
 from controller.wire.base import printable
 from controller.wire.controls import MAX_NAME, MAX_REASON
 from controller.wire.controls_text import pauses_text
@@ -62,11 +63,12 @@ def resumed(made: Choice, of: Collection[str] | None) -> ControlsChange:
 
 
 def resumed_by_request(made: Choice, pauses: Collection[str], resumed_ms: int) -> ControlsChange:
-    """End the *pauses*, each by its time (epoch ms, as text), and reset the breaker as of *resumed_ms*, epoch ms."""
+    """End the *pauses*, as a ControlRequest has them, and reset the breaker as of *resumed_ms*, epoch ms."""
 
     def change(now: OperatorControls) -> OperatorControls:
         standing = now.pauses_at(made.at_ms)
-        ended = [each for each in standing if str(each.at_ms) in pauses]
+        every = EVERY_PAUSE in pauses
+        ended = [each for each in standing if str(each.at_ms) in pauses or (every and each.at_ms <= resumed_ms)]
         detail = f"ends the pause of {pauses_text(ended)}" if ended else ""
         remaining = tuple(each for each in standing if each not in ended)
         changed = replace(now, pauses=remaining, resumed_ms=max(resumed_ms, now.resumed_ms + 1))

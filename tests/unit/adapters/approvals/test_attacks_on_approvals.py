@@ -11,6 +11,7 @@ import pytest
 
 from controller.adapters.approvals.approved import ApprovedProposals
 from controller.adapters.approvals.background import T, at_once
+from controller.adapters.approvals.control_changes import enact_approved, propose_resume
 from controller.adapters.approvals.granted import INCLUDE, MODE, RELEASE, RESUME, GrantedControls
 from controller.adapters.approvals.in_force import Approvals
 from controller.adapters.approvals.making import (
@@ -535,6 +536,34 @@ def test_a_pause_that_vanishes_or_is_shortened_stands_until_its_end_is_approved(
     enacted(site, grant, lambda now: replace(now, pauses=(), resumed_ms=grant.request.at_ms))
     controls = site.at(4)
     assert (controls.paused, controls.resumed_ms, controls.not_approved) == (False, NOW + 3 * MINUTE, ())
+
+
+def test_what_stood_while_the_controls_were_destroyed_stands_after_a_takeover(site: Site) -> None:
+    site.forge(pauses=(ADA_PAUSED,), drained=(Drained(broker="a:8080", by="ada", at_ms=NOW),))
+    before = site.at()
+    site.controller = site.new_controller(before)
+    site.store.is_away = True
+    unknown = site.at(1)
+    assert unknown.unknown
+    site.store.is_away, site.store.controls = False, OperatorControls()
+    site.controller = site.new_controller(unknown)
+    controls = site.at(2)
+    assert (controls.paused, controls.pauses, controls.drained) == (True, (ADA_PAUSED,), ("a:8080",))
+
+
+def test_a_pause_that_somebody_removed_is_ended_by_an_approved_resume_and_a_later_one_is_not(site: Site) -> None:
+    site.forge(pauses=(ADA_PAUSED,))
+    site.at()
+    site.forge(pauses=())
+    assert site.at(1).paused
+    propose_resume(site.proposals, by("ada"), pauses=(), now_ms=NOW + MINUTE, reason="")
+    (stored,) = site.proposals.read_all().proposals
+    approve(site.proposals, by("bob"), stored.proposal.hash, now_ms=NOW + MINUTE)
+    later = Pause(by="carol", reason="", at_ms=NOW + 2 * MINUTE)
+    site.forge(pauses=(later,))
+    key = stored.proposal.hash
+    enact_approved(site.proposals, site.store, key, POLICY, CLUSTER, now_ms=NOW + 2 * MINUTE)
+    assert site.at(3).pauses == (later,)
 
 
 def test_the_end_of_one_pause_is_not_that_of_another(site: Site) -> None:
