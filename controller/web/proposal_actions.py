@@ -306,11 +306,16 @@ def _request(how: Callable[..., StoredProposal]) -> Callable[[ProposalCall], Non
     return run
 
 
+def newest_apply(site: Site, key: str) -> Job | None:
+    """The newest job of this server that carries out the proposal *key*, or has; None: it remembers none."""
+    return next((job for job in site.jobs.all() if job.order.kind == APPLY and key in job.order.commands[0]), None)
+
+
 def _apply(call: ProposalCall) -> Job:
     """The job that carries the proposal out; the one that does so already, if this server runs it."""
-    for job in call.site.jobs.all():
-        if job.order.kind == APPLY and job.ended_ms is None and call.id in job.order.commands[0]:
-            return job
+    running = newest_apply(call.site, call.id)
+    if running is not None and running.ended_ms is None:
+        return running
     name, reason = call.viewer.name, call.reason.replace(FOLDER, "folder")
     words = (APPLY, "--proposal", call.id, f"--by={name}", f"--reason={reason}", "--json")
     order = JobOrder(

@@ -20,10 +20,12 @@ from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.proposal_actions import (
     ACTIONS,
+    PROPOSE,
     PlanRequestBody,
     ProposalAction,
     ProposalCall,
     carry_out,
+    newest_apply,
     propose_plan,
     stored_answer,
     stored_answers,
@@ -102,6 +104,7 @@ def proposal(page: PageRequest) -> Response:
         moves=view.decision_moves(decision, _MOVES) if decision is not None and is_waiting else (),
         usage=view.decision_usage(decision) if decision is not None and is_waiting else (),
         actions=_actions(page, answer),
+        apply_problem=_apply_problem(page, answer),
         is_in_force=False,
         checked=CHECKED,
         not_proved=NOT_PROVED,
@@ -131,6 +134,17 @@ def _actions(page: PageRequest, answer: ProposalAnswer) -> list[tuple[str, str]]
     return [(name, why_unable(page.site, page.cluster, page.viewer, ACTIONS[name], answer)) for name in names]
 
 
+def _apply_problem(page: PageRequest, answer: ProposalAnswer) -> str:
+    """Why this server has ended to carry it out although it goes on, or that it has not begun yet; or ""."""
+    job = newest_apply(page.site, answer.id)
+    if job is None or answer.state in ENDED:
+        return ""
+    if job.ended_ms is None:
+        return "" if answer.state in view.STARTED else f"The server begins to carry it out. {job.progress}"
+    at = clock(job.ended_ms, page.now_ms)
+    return f"Apply, by {job.by}, ended at {at}: {job.problem}" if job.state == "failed" else ""
+
+
 def _detail(page: PageRequest, answer: ProposalAnswer) -> tuple[ProposalDetailAnswer | None, str]:
     """The content, as it was verified last; and why it is not there, or not as new as it should be."""
     has_ended = answer.state in ENDED
@@ -155,12 +169,14 @@ def submit(page: PageRequest) -> Response:
     try:
         require_writer(page.viewer, page.site.settings, _OPERATOR)
         body = body_of(ReasonBody, page.form, {})
-        carry_out(_call(page, body.reason), action)
+        _, job = carry_out(_call(page, body.reason), action)
         # The page that follows counts those that wait.
         page.cluster.proposals.cached.reading(_READ_SECONDS, page.site.workers.wait)
     except RefusedError as error:
         page.refused = error
         return _form_of(page, action, page.form)
+    if job is not None and job.order.kind == PROPOSE:
+        return RedirectResponse(page.href("/plans", job=job.id), 303)
     return RedirectResponse(page.href(f"/proposals/{page.request.path_params['id']}"), 303)
 
 
