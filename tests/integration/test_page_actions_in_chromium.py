@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page
 from controller.adapters.approvals.making import Signer, approve, propose_plan
 from controller.adapters.election.changes import change_controls
 from controller.adapters.election.proposals import change_record, require
-from controller.adapters.factory import election_system
+from controller.log.elections import election_system
 from controller.model.controls import Drained, OperatorControls, Orders, Pause
 from controller.model.proposals import ProposalState, StoredProposal
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
