@@ -1,8 +1,9 @@
 """What people do: the product's own commands, on the simulated log and election."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +13,14 @@ from unittest.mock import patch
 import typer
 
 from controller.adapters.approvals.contents import verified_content
-from controller.adapters.approvals.making import approve, propose_plan, signer_of
+from controller.adapters.approvals.control_changes import (
+    enact_approved,
+    needs_approval,
+    propose_mode,
+    propose_release,
+    propose_resume,
+)
+from controller.adapters.approvals.making import Signer, approve, propose_plan, reject, signer_of
 from controller.adapters.election import changes
 from controller.adapters.election.proposals import change_record, require
 from controller.cli import controls
@@ -21,13 +29,17 @@ from controller.log.journal_reading import JournalReader
 from controller.log.system import LogSystem
 from controller.model.controls import Choice, OrderedMove, Orders
 from controller.model.errors import TrimtabError
-from controller.model.proposals import StatementKind
+from controller.model.proposals import ControlRequest, Grant, ProposalKind, StatementKind, StoredProposal
+from controller.model.proposed import ProposedDecision
 from controller.offline.plans.applying import PlanRun
 from controller.offline.plans.moves import named_moves
 from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.source import source_of_log
+from controller.offline.plans.waiting_decision import propose_waiting
 from controller.planning.plans.plan import Plan
 from controller.wire.plan import encode_plan, hash_of
+from controller.wire.proposals import encode_request
+from controller.wire.proposals import hash_of as content_hash
 from tests.proposals import key_of, signed_by
 from tests.simulation.processes import Site, now_ms
 from tests.simulation.standins import ids
@@ -44,6 +56,8 @@ _OPENERS: Final[Sequence[tuple[str, Sequence[str]]]] = (
     ("controller.offline.plans.source", ("log_system",)),
 )
 _NOWHERE: Final = Path("trimtab.toml")
+#: Of so many of the controls' last documents one is restored.
+_RECENT: Final = 12
 
 
 @contextmanager
@@ -70,14 +84,84 @@ def pause() -> None:
     controls.pause(_NOWHERE, "", "ada", "", as_json=True)
 
 
-def resume() -> None:
-    """``trimtab resume --all``."""
-    controls.resume(_NOWHERE, "", "ada", None, every=True, as_json=True)
+def resume(site: Site, *, surely: bool = False) -> None:
+    """``trimtab resume --all``; where that needs approval, somebody gives it, *surely* or not."""
+    if not site.settings.approvals.demanded:
+        controls.resume(_NOWHERE, "", "ada", None, every=True, as_json=True)
+        return
+    pauses = site.election.controls_store().read()[0].pauses_at(now_ms())
+    _grant(site, partial(propose_resume, pauses=pauses), surely=surely)
 
 
-def mode(value: str) -> None:
-    """``trimtab mode``."""
-    controls.mode(Mode(value), _NOWHERE, "", "bob", as_json=True)
+def mode(site: Site, value: str, *, surely: bool = False) -> None:
+    """``trimtab mode``; where that needs approval, somebody gives it, *surely* or not."""
+    policy, settings_mode = site.settings.approvals, site.settings.decisions.mode
+    stored = site.election.controls_store().read()[0] if policy.demanded else None
+    if stored is not None and needs_approval(policy, stored, value, settings_mode):
+        _grant(site, partial(propose_mode, mode=value), surely=surely)
+    else:
+        controls.mode(Mode(value), _NOWHERE, "", "bob", as_json=True)
+
+
+def drain(site: Site, broker: str) -> None:
+    """Somebody drains *broker* on the page."""
+    made = changes.choice_by("bob", "", now_ms())
+    changes.change_controls(site.election.controls_store(), changes.drained(made, [broker]))
+
+
+def release(site: Site, broker: str) -> None:
+    """``trimtab release``."""
+    _grant(site, partial(propose_release, brokers=(broker,)))
+
+
+def _grant(site: Site, propose: Callable[..., StoredProposal], *, surely: bool = False) -> None:
+    """ada proposes a change of the controls; bob approves it in time, late or never, which makes it."""
+    store, policy, cluster = site.election.proposal_store(), site.settings.approvals, site.policy.cluster
+    chance = 0.5 if surely else site.world.sim.random.random()
+    stored = propose(store, signer_of(key_of("ada"), policy, cluster), now_ms=now_ms(), reason="")
+    key, proposal = stored.proposal.hash, stored.proposal
+    if chance < 0.15:
+        return
+    if chance > 0.8:
+        site.world.sim.sleep(site.world.sim.random.uniform(60.0, 400.0))
+    approve(store, signer_of(key_of("bob"), policy, cluster), key, now_ms=now_ms())
+    action, *values = proposal.title.split()
+    at_ms = proposal.statement.statement.at_ms
+    site.world.note(
+        "granted", outcome=action, content=" ".join(values), interval=at_ms, expires_at=proposal.expires_at_ms
+    )
+    enact_approved(store, site.election.controls_store(), key, policy, cluster, now_ms=now_ms())
+
+
+def tamper(site: Site) -> None:
+    """Somebody who may write everything, but has no key, has the controls allow more.
+
+    He sets the mode and removes pauses and drained brokers, with a grant that he signs in others' names or without one;
+    or restores a document that lay there before.
+    """
+    chance, store, documents = site.world.sim.random, site.election.controls_store(), site.world.documents
+    if documents and chance.random() < 0.6:
+        older = chance.choice(documents[-_RECENT:])
+        changes.change_controls(store, lambda _: older)
+        return
+    grants = tuple(
+        _forged_grant(site, *asked) for asked in (("mode", "active"), ("resume", "*")) if chance.random() < 0.5
+    )
+    active = Choice(value="active", reason="", by="bob", at_ms=now_ms())
+    changes.change_controls(
+        store, lambda now: replace(now, mode=active, pauses=(), drained=(), resumed_ms=now_ms(), grants=grants)
+    )
+
+
+def _forged_grant(site: Site, action: str, value: str) -> Grant:
+    """A change of the controls that ada proposes and bob approves, neither with their keys."""
+    policy, cluster, at_ms = site.settings.approvals, site.policy.cluster, now_ms()
+    request = ControlRequest(cluster=cluster, action=action, values=(value,), at_ms=at_ms)
+    said = Signer(person="ada", policy=policy, cluster=cluster, key_name="ada").statement(
+        StatementKind.PROPOSE, content_hash(encode_request(request)), now_ms=at_ms, expires_at_ms=at_ms + 60_000
+    )
+    approval = replace(said, kind=StatementKind.APPROVE, person="bob", key="bob")
+    return Grant(request=request, statements=tuple(signed_by("mallory", each) for each in (said, approval)))
 
 
 def rule(site: Site, *, late: bool = False) -> None:
@@ -89,11 +173,27 @@ def rule(site: Site, *, late: bool = False) -> None:
     decision, chance = newest[0].memory.proposed if newest else None, site.world.sim.random.random()
     if decision is None:
         return
-    made = changes.choice_by("eve", "", now_ms(), decision.hash)
-    rules = changes.decision_rejected if chance < 0.2 and not late else changes.decision_approved
+    rejects = chance < 0.2 and not late
     if late or chance > 0.6:
         site.world.sim.sleep(1.5 * (decision.expires_at_ms - decision.interval) / 1000)
-    changes.change_controls(store, rules(made))
+    if site.settings.approvals.demanded:
+        _rule_signed(site, decision, rejects=rejects, forges=0.2 < chance < 0.35)
+        return
+    made = changes.choice_by("eve", "", now_ms(), decision.hash)
+    changes.change_controls(store, (changes.decision_rejected if rejects else changes.decision_approved)(made))
+
+
+def _rule_signed(site: Site, decision: ProposedDecision, *, rejects: bool, forges: bool) -> None:
+    """bob approves *decision*, or rejects it; or somebody forges his approval."""
+    store = site.election.proposal_store()
+    propose_waiting(store, decision, now_ms())
+    if forges:
+        _forge_approval(site, decision.hash)
+        return
+    bob = signer_of(key_of("bob"), site.settings.approvals, site.policy.cluster)
+    (reject if rejects else approve)(store, bob, decision.hash, now_ms=now_ms())
+    if not rejects:
+        site.world.note("decision-approved", content=decision.hash)
 
 
 def stop_all(site: Site) -> None:
@@ -167,13 +267,12 @@ def forge(site: Site) -> None:
     bundles = chance.sample(sorted(bundle for bundle, owner in owners.items() if owner), 2)
     others = {bundle: [each for each in site.cluster.active() if each != owners[bundle]] for bundle in bundles}
     proposals = site.election.proposal_store()
-    stored = proposals.read_all().proposals
-    plan = chance.choice([each.proposal.hash for each in stored] or ["0f" * 32])
+    stored = [each for each in proposals.read_all().proposals if each.proposal.kind is ProposalKind.PLAN]
+    plan = stored[-1].proposal.hash if stored and chance.random() < 0.8 else "0f" * 32
     moves = tuple(
         OrderedMove(bundle=each, source=str(owners[each]), destination=chance.choice(others[each])) for each in bundles
     )
-    if stored and chance.random() < 0.6:
-        plan = stored[-1].proposal.hash
+    if plan != "0f" * 32 and chance.random() < 0.5:
         moves = tuple(sorted(verified_content(stored[-1].proposal, proposals.content(plan)).moves[0], key=str))
     orders = Orders(
         plan=plan,

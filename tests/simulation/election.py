@@ -84,6 +84,7 @@ class Election:
 
 def note_controls(world: World, controls: OperatorControls) -> None:
     """Write into the trace that these are the controls now."""
+    world.documents.append(controls)
     paused = "paused" if controls.pauses else "resumed"
     world.note("controls", outcome=f"{paused} {'' if controls.mode is None else controls.mode.value}")
     for approval in controls.approvals:

@@ -121,6 +121,10 @@ def schedule_of(seed: int) -> Schedule:
     faults = [_fault(chance, made) for _ in range(chance.randint(6, 22))]
     faults += [_in_turn(chance, made, number) for number in range(_IN_TURN)]
     faults += _approvals(Random(f"approvals {seed}"), made)
+    policy = Random(f"policy {seed}")
+    if policy.random() < 1 / 3:
+        made = replace(made, approvals=True)
+        faults += _under_a_policy(policy, made)
     return replace(made, faults=tuple(sorted(faults, key=lambda each: each.at)))
 
 
@@ -146,6 +150,36 @@ def _approvals(chance: Random, made: Schedule) -> list[Fault]:
         return []
     at = (round(chance.randrange(2, made.intervals) * PERIOD + chance.uniform(0, PERIOD), 1) for _ in range(2))
     return [Fault(kind="approve", at=each, seconds=round(chance.uniform(5, 20) * PERIOD, 1)) for each in at]
+
+
+def _under_a_policy(chance: Random, made: Schedule) -> list[Fault]:
+    """What people do where it needs approvals, and what somebody does who has none."""
+    often = {"apply": made.intervals // 6, "mode": made.intervals // 12, "drain": 2, "pause-people": 1}
+    people = [
+        Fault(kind=each, at=_time(chance, made), seconds=round(chance.choice(_LENGTHS)(chance), 1))
+        for each, times in often.items()
+        for _ in range(times)
+    ]
+    # Soon after people did something, there is most to forge.
+    follow = {"apply": ("forge", 240.0), "mode": ("tamper", 480.0)}
+    forged = [
+        Fault(kind=follow[each.kind][0], at=round(each.at + chance.uniform(5, follow[each.kind][1]), 1))
+        for each in people
+        if each.kind in follow
+    ]
+    return [*people, *forged, *(_at_proposals(chance, made) for _ in range(3))]
+
+
+def _at_proposals(chance: Random, made: Schedule) -> Fault:
+    """A fault where a controller reads proposals, which it does under a policy alone."""
+    return Fault(
+        kind=chance.choice(["crash", "pause", "lose", "delay"]),
+        at=_time(chance, made),
+        target=f"controller-{chance.randint(1, made.controllers)}",
+        point=chance.choice(["proposals content", "proposals read", "proposals read all"]),
+        when=chance.choice(["before", "after"]),
+        seconds=round(chance.uniform(8, 45), 1),
+    )
 
 
 def _time(chance: Random, made: Schedule) -> float:
@@ -349,32 +383,46 @@ def _come_upgrade(site: Site, fault: Fault) -> None:
 def _come_pause_people(site: Site, fault: Fault) -> None:
     site.person(commands.pause, "ada")
     # Long enough for an interval to be decided meanwhile.
-    site.world.sim.at(site.world.sim.now + 2 * PERIOD + fault.seconds, lambda: site.person(commands.resume, "ada"))
+    at = site.world.sim.now + 2 * PERIOD + fault.seconds
+    site.world.sim.at(at, lambda: site.person(partial(commands.resume, site), "ada"))
 
 
 def _come_mode(site: Site, fault: Fault) -> None:
     value = "observe" if fault.seconds < 12 else "dry_run"
-    site.person(lambda: commands.mode(value), "bob")
+    site.person(partial(commands.mode, site, value), "bob")
     site.world.sim.at(
         site.world.sim.now + 2 * PERIOD + fault.seconds,
-        lambda: site.person(lambda: commands.mode("active"), "bob"),
+        lambda: site.person(partial(commands.mode, site, "active"), "bob"),
     )
+
+
+def _come_drain(site: Site, fault: Fault) -> None:
+    """Somebody drains a broker, and asks to release it later."""
+    broker = site.world.sim.random.choice(sorted(site.cluster.brokers))
+    site.person(partial(commands.drain, site, broker), "bob")
+    at = site.world.sim.now + 2 * PERIOD + fault.seconds
+    site.world.sim.at(at, lambda: site.person(partial(commands.release, site, broker), "ada"))
+
+
+def _come_tamper(site: Site, _: Fault) -> None:
+    site.person(partial(commands.tamper, site), "mallory")
 
 
 def _come_approve(site: Site, fault: Fault) -> None:
     """Somebody sets mode approve for a while; another person looks at what waits now and then."""
     sim = site.world.sim
-    site.person(lambda: commands.mode("approve"), "bob")
+    site.person(partial(commands.mode, site, "approve"), "bob")
     for look in range(1, int(fault.seconds / PERIOD), 3):
         at = sim.now + (look + 2 * sim.random.random()) * PERIOD
         sim.at(at, lambda: site.person(partial(commands.rule, site, late=fault.point == "late"), "eve"))
-    sim.at(sim.now + fault.seconds, lambda: site.person(lambda: commands.mode("active"), "bob"))
+    sim.at(sim.now + fault.seconds, lambda: site.person(partial(commands.mode, site, "active"), "bob"))
 
 
 def _come_stop_all(site: Site, fault: Fault) -> None:
     # By nobody who resumes: the oracle knows by that what belongs to it.
     site.person(partial(commands.stop_all, site), "sue")
-    site.world.sim.at(site.world.sim.now + PERIOD + fault.seconds, lambda: site.person(commands.resume, "ada"))
+    at = site.world.sim.now + PERIOD + fault.seconds
+    site.world.sim.at(at, lambda: site.person(partial(commands.resume, site), "ada"))
 
 
 def _come_apply(site: Site, _: Fault) -> None:
@@ -435,6 +483,8 @@ _COME: Final[Mapping[str, Callable[[Site, Fault], None]]] = {
     "stop-all": _come_stop_all,
     "apply": _come_apply,
     "forge": _come_forge,
+    "drain": _come_drain,
+    "tamper": _come_tamper,
     "outage": _come_outage,
     "rewind": _come_rewind,
     "more-partitions": _come_more_partitions,

@@ -90,6 +90,9 @@ class SimulatedServer(MemoryServer):
             controls = fields["controls"]
             paused = "paused" if controls["paused"] else ""
             note("entry", epoch=epoch, interval=interval, outcome=paused, content=str(controls["decidedAtMs"]))
+            pauses = " ".join(str(each["atMs"]) for each in controls.get("pauses") or ())
+            drained = " ".join(controls.get("drained") or ())
+            note("in-force", epoch=epoch, interval=interval, outcome=controls["mode"], content=f"{pauses}|{drained}")
             if controls["mode"] == "approve":
                 note("asks", epoch=epoch, interval=interval, content=fields["summary"])
             if controls.get("orders"):

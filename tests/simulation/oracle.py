@@ -30,7 +30,7 @@ def findings(trace: Sequence[Event], *, ended_ms: int) -> list[str]:
     """What does not hold, a line each; *ended_ms*: when the run came to rest, epoch ms."""
     checks = (
         *(_leaderships, _issuing, _epochs_of_partitions, _answers, _acts, _epochs_of_acts, _budgets, _controls),
-        *(_approvals, _plans, _ticks),
+        *(_approvals, _plans, _grants, _ticks),
     )
     return [line for check in checks for line in check(trace)] + list(_alive(trace, ended_ms))
 
@@ -221,12 +221,12 @@ def _controls(trace: Sequence[Event]) -> Iterator[str]:
 def _approvals(trace: Sequence[Event]) -> Iterator[str]:
     """In mode approve strategies' commands are those of a decision that was proposed and approved, in time and once.
 
-    Once the mode has stood for an interval, nothing is decided in another one.
+    Once the mode has stood for an interval, nothing is decided in another one; under a policy, in one that allows more.
     """
     proposed, decided_at = dict[str, Event](), dict[int, int]()
     approved, asks, used = set[str](), set[int](), set[tuple[str, str]]()
     unread, since = dict[str, int](), None
-    issued = Counter(each.interval for each in _of(trace, "decided"))
+    issued, has_policy = Counter(each.interval for each in _of(trace, "decided")), bool(_of(trace, "policy"))
     for each in trace:
         if each.kind == "proposed":
             proposed[each.content] = each
@@ -246,6 +246,8 @@ def _approvals(trace: Sequence[Event]) -> Iterator[str]:
         elif each.kind == "decided" and not each.outcome.endswith("Planned"):
             if each.interval in asks:
                 yield from _unapproved(each, proposed, approved, used, decided_at)
+            elif has_policy and not each.outcome.startswith("active"):
+                continue
             elif since is not None and unread.get(each.process, 0) < since < each.at - _PERIOD_MS - _TO_COMMIT_MS:
                 yield f"approval: {each.command} is decided in another mode {each.at - since} ms after approve"
 
@@ -275,7 +277,7 @@ def _unapproved(
 def _plans(trace: Sequence[Event]) -> Iterator[str]:
     """Where plans need approvals, each command of one is a move of a plan that was approved, and not long ago."""
     approved, plan = dict[str, Event](), ""
-    for each in trace if _of(trace, "plan-approved", "forged") else ():
+    for each in trace if _of(trace, "policy") else ():
         if each.kind == "plan-approved":
             approved[each.content] = each
         elif each.kind == "ordered":
@@ -288,6 +290,56 @@ def _plans(trace: Sequence[Event]) -> Iterator[str]:
                 yield f"unapproved: {each.command} is decided {each.at - approval.expires_at} ms after approval expired"
             elif not any(each.content.startswith(f"{move} ") for move in approval.outcome.split("|")):
                 yield f"unapproved: {each.command} is decided and is not in plan {plan[:12]}"
+
+
+def _grants(trace: Sequence[Event]) -> Iterator[str]:
+    """What was in force stays in force until a change that two people agreed on ends it: the mode once for each.
+
+    After the calm end all that they agreed on last is in force.
+    """
+    grants, last_mode, before = list[Event](), 0, _NOTHING_IN_FORCE
+    for each in trace if _of(trace, "policy") else ():
+        if each.kind == "granted":
+            grants.append(each)
+        elif each.kind == "in-force":
+            (pauses, drained), (ended, released) = _in_force(each), _in_force(before)
+            ended, released = ended - pauses, released - drained
+            if RANKS[each.outcome] > RANKS[before.outcome]:
+                of = [grant for grant in _of(grants, "granted") if _raises(grant, each.outcome, last_mode)]
+                last_mode = max((grant.interval for grant in of), default=last_mode)
+                if not of:
+                    yield f"unapproved: the mode is {each.outcome} in interval {each.interval}, after {before.outcome}"
+            for what, names in (("resume", ended), ("release", released)):
+                known = {value for grant in grants if grant.outcome == what for value in grant.content.split()}
+                yield from (
+                    f"unapproved: {what} {name} in interval {each.interval}"
+                    for name in names - known
+                    if "*" not in known
+                )
+            before = each
+        elif each.kind == "decided" and not each.outcome.endswith(" Planned"):
+            kind, _, destination, *_ = each.content.split()
+            if kind == "unload" and destination in _in_force(before)[1]:
+                yield f"drain: {each.command} moves to {destination}, which is drained"
+    pauses, _ = _in_force(before)
+    if grants and (before.outcome != "active" or pauses):
+        yield f"approval: at the end {before.outcome} with the pauses {pauses} is in force, not what was approved"
+
+
+#: Modes, from the one in which least moves; that of the settings is active.
+RANKS: Final = {"observe": 0, "dry_run": 1, "approve": 2, "active": 3}
+_NOTHING_IN_FORCE: Final = Event(kind="in-force", outcome="active", content="|")
+
+
+def _in_force(entry: Event) -> tuple[frozenset[str], frozenset[str]]:
+    """The pauses and the drained brokers of an interval."""
+    pauses, drained = entry.content.split("|")
+    return frozenset(pauses.split()), frozenset(drained.split())
+
+
+def _raises(grant: Event, mode: str, last_ms: int) -> bool:
+    """Whether *grant* allows *mode*, and is newer than the one of *last_ms* by which a mode was raised."""
+    return grant.outcome == "mode" and RANKS[grant.content] >= RANKS[mode] and grant.interval > last_ms
 
 
 def _ticks(trace: Sequence[Event]) -> Iterator[str]:

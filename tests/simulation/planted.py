@@ -13,8 +13,9 @@ from importlib import import_module
 from typing import Any, Final
 from unittest.mock import patch
 
-from controller.adapters.approvals import approved, statements
+from controller.adapters.approvals import approved, granted, statements
 from controller.adapters.approvals.approved import ApprovedProposals
+from controller.adapters.approvals.granted import GrantedControls, ObeyedControls
 from controller.adapters.controls_in_force import ControlsInForce
 from controller.adapters.election import changes
 from controller.cli import controls
@@ -404,6 +405,21 @@ def _moves_not_in_the_plan() -> list[Any]:
     return [patch.object(approved, "_not_in_plan", lambda *_: "")]
 
 
+def _grants_not_asked() -> list[Any]:
+    return [patch.object(GrantedControls, "obeyed", lambda _, controls, *__: ObeyedControls(controls=controls))]
+
+
+def _old_grant_obeyed() -> list[Any]:
+    def new_grants(self: GrantedControls, controls: Any, _: Any, now_ms: int) -> Any:
+        return _new_grants(self, controls, {}, now_ms)
+
+    return [patch.object(GrantedControls, "_new_grants", new_grants)]
+
+
+def _removed_pause_forgotten() -> list[Any]:
+    return [patch.object(granted, "_pauses_in_force", lambda controls, *more: (controls.pauses_at(more[-1]), []))]
+
+
 _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     decide.within_window,
     ControlsInForce._look,
@@ -414,6 +430,7 @@ _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     Query.__init__,
 )
 _why_not: Final = ApprovedProposals.why_not
+_new_grants: Final = GrantedControls._new_grants
 
 _Ledger, _epoch_events, _encoded, _may_act, _carry_out, _stopped, _decide, _effect = (
     decide.Ledger,
@@ -478,6 +495,9 @@ BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
         _signature_not_verified,
         _approval_without_end,
         _moves_not_in_the_plan,
+        _grants_not_asked,
+        _old_grant_obeyed,
+        _removed_pause_forgotten,
     )
 }
 

@@ -92,7 +92,7 @@ def play(schedule: Schedule) -> Outcome:
     """Play *schedule*."""
     settings, policy = site_settings()
     if schedule.approvals:
-        demanded = approval_policy(["ada", "bob"], expires_minutes=4)
+        demanded = approval_policy(["ada", "bob"], expires_minutes=4, decision_minutes=5, controls_minutes=20)
         settings = settings.model_copy(update={"approvals": demanded})
     logging.disable(logging.CRITICAL)
     # A run makes little garbage in circles.  The product looks for it after each decision (streaming.sink).
@@ -154,6 +154,8 @@ def _begin(site: Site, schedule: Schedule) -> None:
     ):
         for number in range(1, count + 1):
             world.start(f"{role}-{number}", getattr(site, role))
+    if schedule.approvals:
+        world.note("policy")
     for fault in schedule.faults:
         arrange(site, fault)
     world.sim.at(schedule.intervals * PERIOD, lambda: _calm(site))
@@ -167,5 +169,8 @@ def _calm(site: Site) -> None:
     site.world.note("calm")
     for broker in site.cluster.brokers.values():
         broker.lies.clear()
-    site.person(lambda: commands.mode("active"), "bob")
-    site.world.sim.at(site.world.sim.now + PERIOD, lambda: site.person(commands.resume, "ada"))
+    site.person(partial(commands.mode, site, "active", surely=True), "bob")
+    # Under a policy the first one ends what is stored, and the second one what somebody has removed.
+    for later in (1, 2) if site.settings.approvals.demanded else (1,):
+        at = site.world.sim.now + later * PERIOD
+        site.world.sim.at(at, lambda: site.person(partial(commands.resume, site, surely=True), "ada"))

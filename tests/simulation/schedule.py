@@ -24,7 +24,7 @@ class Schedule:
     executors: int = 2
     #: Parts of the query's state.
     shards: int = 2
-    #: Whether plans need approvals: ada proposes, bob approves.
+    #: Whether plans, and changes of the controls that allow more, need approvals: ada proposes, bob approves.
     approvals: bool = False
     #: Whether the election lies in the log, and not in a modelled ZooKeeper.
     elects_on_log: bool = False

@@ -242,7 +242,8 @@ def _resumed(trace: Sequence[Event]) -> Iterator[str]:
     """Once all pauses have ended for an interval, none is in force."""
     resumed_at: int | None = None
     unread = dict[str, int]()
-    for each in trace:
+    # Under a policy what is stored is not always in force: _grants of the oracle looks at that.
+    for each in trace if all(each.kind != "policy" for each in trace) else ():
         if each.kind == "controls":
             is_paused = each.outcome.startswith("paused")
             resumed_at = None if is_paused else each.at if resumed_at is None else resumed_at
@@ -252,6 +253,11 @@ def _resumed(trace: Sequence[Event]) -> Iterator[str]:
             long_ago = resumed_at is not None and resumed_at < each.at - 2 * _PERIOD_MS
             if resumed_at is not None and long_ago and unread.get(each.process, 0) < resumed_at:
                 yield f"pause: interval {each.interval} is paused {each.at - resumed_at} ms after somebody resumed"
+
+
+def _is_forged(orders: Event) -> bool:
+    """Whether somebody without a key handed *orders* over, or put earlier ones back."""
+    return orders.process == "mallory" or orders.outcome.endswith(" mallory")
 
 
 def _plans(trace: Sequence[Event]) -> Iterator[str]:
@@ -267,15 +273,17 @@ def _plans(trace: Sequence[Event]) -> Iterator[str]:
             for moves in waiting.values():
                 if moves.get(each.content) == each.outcome:
                     del moves[each.content]
-        elif each.kind == "orders" and each.content and not each.outcome.endswith(" mallory"):
+        elif each.kind == "orders" and each.content:
             plan = each.outcome.split()[0]
             wave = dict(move.split(">") for move in each.content.split())
+            until |= dict.fromkeys(wave.items(), each.expires_at)
+            if _is_forged(each):  # who hands over what he likes: what is approved is for the oracle
+                continue
             late = waiting[plan].keys() - wave.keys()
             if late and not wave.keys() <= known[plan]:
                 yield f"plan: {plan} hands {sorted(wave)} over before {sorted(late)} are where they belong"
             known[plan] |= wave.keys()
             waiting[plan] |= {bundle: to for bundle, to in wave.items() if owner.get(bundle) != to}
-            until |= dict.fromkeys(wave.items(), each.expires_at)
         elif each.kind == "decided" and each.outcome.endswith(" Planned"):
             _, bundle, destination, *_ = each.content.split()
             if each.interval > until.get((bundle, destination), 0):
@@ -286,7 +294,9 @@ def _holders(trace: Sequence[Event]) -> Iterator[str]:
     """One plan at a time is handed over."""
     plan, until = "", 0
     for each in trace:
-        if each.kind == "orders":
+        if each.kind == "orders" and _is_forged(each):
+            plan, until = "", 0
+        elif each.kind == "orders":
             new = each.outcome.split()[0] if each.outcome else ""
             if new and plan and new != plan and each.at <= until:
                 yield f"plan: {new} is handed over {until - each.at} ms before {plan} ends"

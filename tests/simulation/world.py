@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from controller.model.controls import OperatorControls
 from tests.protocol.linearizable import UNKNOWN, Call
 from tests.protocol.rules import Event
 from tests.simulation.loop import KilledError, Process, Simulation
@@ -62,6 +63,8 @@ class World:
         self.sim = simulation
         self.trace = list[Event]()
         self.calls = list[Call]()
+        #: All that the controls ever were.
+        self.documents = list[OperatorControls]()
         #: Kind of fault and point -> how often one met the other; and all points that were reached.
         self.met, self.reached = Counter[tuple[str, str]](), Counter[str]()
         self.processes = dict[str, Process]()
