@@ -130,16 +130,14 @@ def apply(
     Exit codes: 0 carried out; 1 it was stopped, the cluster has changed, a bundle is left behind, or a broker is not
     back; 2 the plan or an option is invalid; 130 ended by Ctrl-C.
     """
-    _refuse_pairs(output, repair=repair, check=check, hook=bool(hook.command()))
-    if key is not None and (proposal is not None or check or repair):
-        raise typer.BadParameter("it signs a plan's file that is proposed; here nothing is signed", param_hint="--key")
+    unused = key if proposal or check or repair else None
+    _refuse_pairs(output, unused, repair=repair, check=check, hook=bool(hook.command()))
     options, made = _ApplyOptions(step, tolerance / 100, intervals, conf, as_json, hook), choice_of("", reason, by)
     if proposal is not None:
         _refuse_beside_a_proposal(file, approved, output, check=check)
         _apply_proposal(_settings(conf, key), proposal, made, options)
         return
-    file, approved = _whole(file, approved)
-    plan, sha256 = _read(file, approved)
+    plan, sha256 = _read(*_whole(file, approved))
     settings = _settings(conf, key)
     if settings.approvals.demanded and not (check or repair):
         _propose(settings, plan, sha256, key, made)
@@ -150,8 +148,8 @@ def apply(
         require(settings, Part.LOG, Part.ELECTION)
     if repair:
         _repair(settings, plan, output, options)
-        return
-    _apply_plan(settings, plan, sha256, made, options, check=check)
+    else:
+        _apply_plan(settings, plan, sha256, made, options, check=check)
 
 
 def _settings(conf: Path, key: Path | None) -> Settings:
@@ -299,7 +297,9 @@ def _held_run(run: PlanRun, hold: ProposalHold) -> Applied:
     return done
 
 
-def _refuse_pairs(output: Path | None, *, repair: bool, check: bool, hook: bool) -> None:
+def _refuse_pairs(output: Path | None, unused: Path | None, *, repair: bool, check: bool, hook: bool) -> None:
+    if unused is not None:
+        raise typer.BadParameter("it signs a plan's file that is proposed; here nothing is signed", param_hint="--key")
     if hook and (repair or check):
         raise typer.BadParameter("it goes with neither --check nor --repair", param_hint="--hook")
     if repair != (output is not None):
