@@ -539,7 +539,9 @@ def test_a_pause_that_vanishes_or_is_shortened_stands_until_its_end_is_approved(
 
 
 def test_what_stood_while_the_controls_were_destroyed_stands_after_a_takeover(site: Site) -> None:
-    site.forge(pauses=(ADA_PAUSED,), drained=(Drained(broker="a:8080", by="ada", at_ms=NOW),))
+    drained = (Drained(broker="a:8080", by="ada", at_ms=NOW),)
+    excluded = (ExcludedName(name="acme/orders", by="ada", reason="", at_ms=NOW),)
+    site.forge(pauses=(ADA_PAUSED,), drained=drained, excluded=excluded)
     before = site.at()
     site.controller = site.new_controller(before)
     site.store.is_away = True
@@ -549,6 +551,7 @@ def test_what_stood_while_the_controls_were_destroyed_stands_after_a_takeover(si
     site.controller = site.new_controller(unknown)
     controls = site.at(2)
     assert (controls.paused, controls.pauses, controls.drained) == (True, (ADA_PAUSED,), ("a:8080",))
+    assert controls.excluded == ("acme/orders",)
 
 
 def test_a_pause_that_somebody_removed_is_ended_by_an_approved_resume_and_a_later_one_is_not(site: Site) -> None:
