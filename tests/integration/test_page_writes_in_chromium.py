@@ -163,7 +163,7 @@ def test_the_keyboard_reaches_everything_and_the_focus_is_seen(browser: Browser,
     with served(shown) as address, watched_page(browser) as (page, trouble):
         log_in(page, address, "otto")
         page.goto(f"{address}{path}")
-        reached = []
+        reached = list[str]()
         while page.evaluate(_NOT_REACHED) and len(reached) < 2_000:
             page.keyboard.press("Tab")
             focus = page.evaluate(_FOCUS)
