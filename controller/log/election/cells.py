@@ -4,12 +4,12 @@ A cell's version is the ordinal of the operation that wrote it, so it never repe
 cell with which it ends: a session, for what ends with its process.
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 from controller.log.port import LogRecord, Position
-from controller.model.errors import StateError
 from controller.wire.base import encode
 from controller.wire.cells import (
     CellChange,
@@ -30,10 +30,11 @@ EXISTS: Final = -2
 #: An operation that would make more is refused, by everybody.
 MAX_CELLS: Final = 10_000
 MAX_BYTES: Final = 96 << 20
-#: How to recover from a damaged topic, for messages.
-REMEDY: Final = (
-    "Stop all processes, delete the topic, and start them again: controls, proposals and approvals are lost with it"
-)
+#: Nearly all cells and bytes are proposals'.  They leave so much room for what must always succeed: to pause, to stop
+#: all, to start a session, to lead.  New ones leave it twice, so that those that are there can be rejected.
+PROPOSALS: Final = "proposals/"
+_ROOM_CELLS: Final = 500
+_ROOM_BYTES: Final = 8 << 20
 #: How many marks are remembered, of those whose snapshots may still come.
 _MARKS: Final = 16
 _NO_DIGEST: Final = bytes(sha256().digest_size)
@@ -91,13 +92,20 @@ class CellState:
             return None
         for change, value in zip(operation.changes, values, strict=True):
             self._change(change, value, at_ms)
+        for change in operation.changes:
+            # The same operation may have ended the owner, too.
+            if change.owner and change.owner not in self.cells:
+                self._end(change.key)
         return self.ordinal
 
     def _has_room(self, written: Mapping[str, int]) -> bool:
         """Whether cells of these lengths can be written.  What does not grow can always: a session in a full store."""
         replaced = [len(self.cells[key].value) for key in written if key in self.cells]
         new, growth = len(written) - len(replaced), sum(written.values()) - sum(replaced)
-        return (not new or len(self.cells) + new <= MAX_CELLS) and (growth <= 0 or self.size + growth <= MAX_BYTES)
+        proposals = [key for key in written if key.startswith(PROPOSALS)]
+        rooms = bool(proposals) + any(key not in self.cells for key in proposals)
+        cells, size = MAX_CELLS - rooms * _ROOM_CELLS, MAX_BYTES - rooms * _ROOM_BYTES
+        return (not new or len(self.cells) + new <= cells) and (growth <= 0 or self.size + growth <= size)
 
     def _holds(self, condition: CellCondition) -> bool:
         cell = self.cells.get(condition.key)
@@ -115,11 +123,17 @@ class CellState:
         self.cells[change.key] = ElectionCell(value, self.ordinal, created, at_ms, change.owner)
 
     def _end(self, key: str) -> None:
-        cell = self.cells.pop(key, None)
-        if cell is not None:
-            self.size -= len(cell.value)
-            for owned in [name for name, each in self.cells.items() if each.owner == key]:
-                self._end(owned)
+        if key not in self.cells:
+            return
+        owned = defaultdict[str, list[str]](list)
+        for name, cell in self.cells.items():
+            owned[cell.owner].append(name)
+        ending = [key]
+        while ending:
+            ended = self.cells.pop(name := ending.pop(), None)
+            if ended is not None:
+                self.size -= len(ended.value)
+                ending += owned[name]
 
 
 class Marked(NamedTuple):
@@ -158,6 +172,7 @@ class StoreReplay:
         self.loaded = False
         #: How many marks were read.  A record after one may be the first that was not deleted.
         self.marks_read = 0
+        #: Marks that came after so many operations may be unknown.
         self._base = 0
         self._parts: dict[str, dict[int, SnapshotPart]] = {}
         #: Before there is a state: what came since the first mark; and for each mark how much of that came before it.
@@ -171,7 +186,7 @@ class StoreReplay:
         self.awaited.clear()
 
     def feed(self, record: LogRecord) -> None:
-        """Apply *record*.  StoreChangedError: read everything anew.  StateError: what lies there cannot be used."""
+        """Apply *record*.  StoreChangedError: read everything anew.  StateError: a later release wrote it."""
         parsed = parse_store_record(record.value, self._place(record.position))
         if parsed is None:
             return
@@ -213,14 +228,15 @@ class StoreReplay:
         cells = dict(self.state.cells) if mark.id == self.own_mark else None
         self.marks[mark.id] = Marked(record.position, self.state.ordinal, self.state.digest, cells)
         for old in list(self.marks)[:-_MARKS]:
-            del self.marks[old]
+            self._base = max(self._base, self.marks.pop(old).ordinal)
+            self._parts.pop(old, None)
 
     def _part(self, part: SnapshotPart) -> None:
         known = part.mark in (self._waiting if self.state is None else self.marks)
         if not known:
-            # Of a mark before those from which this process began to read; a later one would have been read.
+            # Of a mark before those that this process remembers; a later one would have been read.
             if self.state is not None and part.ordinal > self._base:
-                self._miss()
+                raise StoreChangedError
             return
         parts = self._parts.setdefault(part.mark, {})
         parts[part.part] = part
@@ -230,18 +246,12 @@ class StoreReplay:
         if self.state is None:
             self._begin_with(part, list(parts.values()))
             return
-        marked = self.marks.pop(part.mark)
+        marked = self.marks[part.mark] = self.marks[part.mark]._replace(cells=None)
         if (marked.ordinal, marked.digest.hex()) != (part.ordinal, part.digest):
-            self._miss()
-        self.since, self.records_since, self.bytes_since = marked.position, 0, 0
-
-    def _miss(self) -> None:
-        if self.loaded:
             raise StoreChangedError
-        raise StateError(
-            f"{self._place(self.since)}: records behind it are missing, or were changed: does the topic have a"
-            f" retention, or does anybody else write there?  {REMEDY}"
-        )
+        # One that is stored again, or late, leads back to what may be deleted by now.
+        if marked.position > self.since:
+            self.since, self.records_since, self.bytes_since = marked.position, 0, 0
 
     def _begin_with(self, last: SnapshotPart, parts: list[SnapshotPart]) -> None:
         try:

@@ -68,10 +68,14 @@ class LogControls:
 
     def raise_epoch(self, epoch: int) -> None:
         """See ControlStore."""
+        tried: int | None = None
         while True:
             stored, version = self._stored(EPOCH)
             if (epoch_of(stored) or 0) >= epoch:
                 return
+            if version == tried:
+                raise ControlsUnreachableError(f"{self._where}: there is no room for a newer epoch")
+            tried = version
             with unreachable():
                 if self._cells.commit([has(EPOCH, version)], [put(EPOCH, b"%d" % epoch)]) is not None:
                     return

@@ -19,7 +19,6 @@ from uuid import uuid4
 from controller.log.election.cells import (
     ABSENT,
     EXISTS,
-    REMEDY,
     ElectionCell,
     StoreChangedError,
     StoreReplay,
@@ -43,6 +42,10 @@ log = logging.getLogger(__name__)
 #: How long one call may take to append, or to wait for another one of this process.
 _ANSWER_SECONDS: Final = 5.0
 SESSIONS: Final = "sessions/"
+#: How to recover from a damaged topic, for messages.
+_REMEDY: Final = (
+    "Stop all processes, delete the topic, and start them again: controls, proposals and approvals are lost with it"
+)
 #: A snapshot is written after so many records, or after twice the bytes of all cells and these.
 SNAPSHOT_EVERY: Final = 1_000
 _BYTES: Final = 8 << 20
@@ -139,6 +142,7 @@ class ElectionCells:
         self._read(create=False)
         if self._replay is not replay or operation.id not in replay.awaited:
             # It was read anew: records were deleted behind this process, or the topic was.
+            self._drop()
             raise TrimtabError(f"{self._name()}: what was written there a moment ago is not there")
         return replay.awaited[operation.id]
 
@@ -153,7 +157,8 @@ class ElectionCells:
             if self._session and self._session not in self._lost:
                 return self._session
             key, began = f"{SESSIONS}{uuid4().hex}", time.monotonic()
-            self._commit([has(key, ABSENT)], [self._beat(key)])
+            if self._commit([has(key, ABSENT)], [self._beat(key)]) is None:
+                raise TrimtabError(f"{self._name()}: there is no room for one more process")
             self._session, self._confirmed = key, began
             if self._thread is None:
                 self._thread = threading.Thread(target=self._keep_up, name="session", daemon=True)
@@ -204,6 +209,10 @@ class ElectionCells:
                 if self._failure is None:
                     log.debug("the election's topic: %s", error)
                 self._failure = error
+            except Exception as error:
+                # Without this thread others would end the session, and this process would not notice.
+                log.exception("the election's topic")
+                self._failure = TrimtabError(f"the election's topic: {type(error).__name__}: {error}")
 
     def _keep_up_once(self) -> None:
         session, began = self._session, time.monotonic()
@@ -224,7 +233,8 @@ class ElectionCells:
         """End the sessions of which nothing was read for their timeouts, while the log answered."""
         now = time.monotonic()
         # An outage, or a pause of this process, is nobody's silence.
-        passed = min(now - self._heard_at, 2 * self.session_seconds / _BEATS_IN_TIMEOUT)
+        answered = self._failure is None
+        passed = answered * min(now - self._heard_at, 2 * self.session_seconds / _BEATS_IN_TIMEOUT)
         self._heard_at = now
         quiet: dict[str, tuple[int, float]] = {}
         for key, cell in self.below(SESSIONS):
@@ -257,7 +267,10 @@ class ElectionCells:
                 self._drop()
                 raise
             return True
-        raise TrimtabError(f"{self._name()}: it changes while it is read; try again")
+        raise StateError(
+            f"{self._name()}: records are missing there, or were changed: does the topic have a retention, or does"
+            f" anybody else write there?  {_REMEDY}"
+        )
 
     def _read_on(self) -> None:
         assert self._reader is not None
@@ -289,7 +302,7 @@ class ElectionCells:
         if passed:
             raise StateError(
                 f"{self._name()}: its first records are gone, and no snapshot is complete: did somebody delete them, or"
-                f" a retention?  {REMEDY}"
+                f" a retention?  {_REMEDY}"
             )
         return False
 
