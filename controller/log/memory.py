@@ -32,7 +32,7 @@ from controller.log.port import (
     Start,
     TakenOverError,
 )
-from controller.model.errors import LeadershipLostError
+from controller.model.errors import LeadershipLostError, TrimtabError
 
 _MARK: Final = "mark"
 _ONE_PARTITION: Final = ("journal", "ticks", "dead_letters", "summaries", "election")
@@ -219,6 +219,8 @@ class MemoryReader:
         self._server, self._topic, self._partition = server, topic, partition
         #: Partition -> the position from which on it is read.
         self._at = {each: _begin(server.topic(topic)[each], start) for each in self._partitions()}
+        #: Partition -> the record that was returned last.
+        self._returned = dict[int, Position]()
 
     def next(self, timeout_seconds: float) -> LogRecord | None:
         """See Reader."""
@@ -234,8 +236,11 @@ class MemoryReader:
         """See Reader."""
         with self._server.changed:
             ends = {each: self._server.topic(self._topic)[each].next for each in self._partitions()}
+            if any(self._returned.get(each, -1) >= end for each, end in ends.items()):
+                raise TrimtabError(f"{self._topic}: it is shorter than what was read: it was deleted and created again")
         while (record := self.next(0.0)) is not None:
             if record.position < ends.get(record.partition, 0):
+                self._returned[record.partition] = record.position
                 yield record
             else:
                 self._at[record.partition] = record.position

@@ -109,7 +109,10 @@ class Reader(Protocol):
         ...
 
     def read_to_end(self) -> Iterator[LogRecord]:
-        """All records that were acknowledged before this call, then an end.  Raises rather than end early."""
+        """All records that were acknowledged before this call, then an end.  Raises rather than end early.
+
+        Also where the topic is shorter than what was read, as far as the system's positions can tell.
+        """
         ...
 
     def close(self) -> None:

@@ -1,15 +1,18 @@
 """The election in a topic of a real Kafka."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from controller.lab.servers import KafkaServer
 from controller.log.election.system import LogElection
 from controller.log.kafka.log import KafkaLog
 from controller.log.port import Log
+from controller.model.errors import LeadershipLostError
 from tests.contracts.election_on_log import (
     ControlsOnLog,
     GroupOnLog,
@@ -98,3 +101,28 @@ def test_calls_of_many_processes_can_be_put_in_one_order(open_election: OpenElec
 
 def test_who_comes_later_begins_with_a_snapshot_and_who_is_behind_reads_anew(connect: Callable[[], Log]) -> None:
     snapshots_bound_the_topic(connect)
+
+
+def test_a_topic_that_was_deleted_and_created_again_ends_the_leadership_and_is_started_anew(
+    kafka: KafkaServer, connect: Callable[[], Log], open_election: OpenElection, opened: ExitStack
+) -> None:
+    leadership, log = open_election("east").leadership(), connect()
+    opened.callback(log.close)
+    opened.callback(leadership.release)
+    assert leadership.acquire(lambda: False)
+    assert leadership.claim(0) == 1
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap})
+    [deleted] = admin.delete_topics([log.name("election")]).values()
+    deleted.result()
+
+    def check_often() -> None:
+        for _ in range(1_000):
+            leadership.check()
+
+    with pytest.raises(LeadershipLostError):
+        check_often()
+    successor = open_election("east").leadership()
+    opened.callback(successor.release)
+    assert successor.acquire(lambda: False)
+    assert successor.claim(5) == 6
+    successor.check()

@@ -88,6 +88,8 @@ class KafkaReader:
         self._bootstrap, self._offsets, self._is_whole = bootstrap, offsets, is_whole
         #: Partition -> the offset before which everything has been read.
         self._read = dict(starts)
+        #: Partition -> the offset behind the last record that came.  A start may lie behind the end, a record cannot.
+        self._received = dict[int, int]()
         #: Partition -> the offset up to which it has to be read; 0: its leader has to answer.
         self._unfinished = dict.fromkeys(starts, 0)
         #: Partitions of which everything has been read that is visible now.
@@ -117,7 +119,10 @@ class KafkaReader:
     def read_to_end(self) -> Iterator[LogRecord]:
         """See Reader.  Waits for transactions that are open now; TrimtabError where one stays open."""
         self._look(self._seconds / 4)
-        yield from self.until({each: self._offsets.ends(self._topic, each)[1] for each in self._read})
+        ends = {each: self._offsets.ends(self._topic, each)[1] for each in self._read}
+        if any(self._received.get(each, 0) > end for each, end in ends.items()):
+            raise TrimtabError(f"{self._where} is shorter than what was read: it was deleted and created again")
+        yield from self.until(ends)
 
     def until(self, ends: Mapping[int, int]) -> Iterator[LogRecord]:
         """The records before *ends*, by partition, and perhaps some after them: complete, or TrimtabError."""
@@ -154,6 +159,7 @@ class KafkaReader:
         error, partition = message.error(), message.partition()
         if error is None:
             self._reached(partition, message.offset() + 1)
+            self._received[partition] = message.offset() + 1
             return record_of(message, self._where)
         if error.code() == ck.KafkaError._PARTITION_EOF:
             self._reached(partition, message.offset())
