@@ -147,7 +147,7 @@ def test_the_reader_may_read_the_acls_and_finds_those_of_the_page(server: Secure
     assert found is not None
     wanted = {
         (right.principal, right.resource, right.name, "prefixed" if right.prefixed else "literal", operation)
-        for right in rights(reader, group=EXECUTOR.group, cluster=CLUSTER)
+        for right in rights(reader, group=EXECUTOR.group, cluster=CLUSTER, election=True)
         for operation in right.operations
     }
     assert {each[:5] for each in found} == wanted

@@ -87,5 +87,5 @@ def test_topics_come_one_by_one_only_for_bundles_near_a_split(spark: SparkSessio
     sizes, topics = rows.detail_size.tolist(), rows.stats[:, TOPICS].tolist()
     assert sizes == [count if count >= 105 else 0 for count in topics]
     assert 0 < sum(sizes) < 20_000
-    # A place on the ring and four rates, of eight bytes each.
-    assert found.nbytes == pytest.approx(usual.size + sum(sizes) * 5 * 8, rel=0.1)
+    # A place on the ring, the scalable topic that it is a segment of, and four rates, of eight bytes each.
+    assert found.nbytes == pytest.approx(usual.size + sum(sizes) * 6 * 8, rel=0.1)

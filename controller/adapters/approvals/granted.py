@@ -215,41 +215,41 @@ def _drained_in_force(
     """The drained brokers, with those that were released without a grant and are not *released* by a plan; and which
     these are."""
     since_ms = 0 if before is None else before.drained_since_ms
-    drained, kept = _named_in_force(
+    drained, restored = _named_in_force(
         () if before is None else before.drained,
         {each.broker: each for each in controls.drained},
         _allowed(grants, RELEASE) | released,
         lambda name: Drained(broker=name, by=CONTROLLER, at_ms=since_ms),
         MAX_DRAINED,
     )
-    return drained, [f"{_some(kept)}: released without approval, so still drained"] if kept else []
+    return drained, [f"{_some(restored)}: released without approval, so still drained"] if restored else []
 
 
 def _excluded_in_force(
     controls: OperatorControls, before: Controls | None, grants: Sequence[Grant]
 ) -> tuple[tuple[ExcludedName, ...], list[str]]:
     """What is excluded, with what was included without a grant; and which this is."""
-    excluded, kept = _named_in_force(
+    excluded, restored = _named_in_force(
         () if before is None else before.excluded,
         {each.name: each for each in controls.excluded},
         _allowed(grants, INCLUDE),
         lambda name: ExcludedName(name=name, by=CONTROLLER, reason="", at_ms=0),
         MAX_EXCLUDED,
     )
-    return excluded, [f"{_some(kept)}: included without approval, so still excluded"] if kept else []
+    return excluded, [f"{_some(restored)}: included without approval, so still excluded"] if restored else []
 
 
 def _named_in_force(
-    before: Sequence[str], now: Mapping[str, _T], allowed: Set[str], again: Callable[[str], _T], most: int
+    before: Sequence[str], now: Mapping[str, _T], allowed: Set[str], again: Callable[[str], _T], limit: int
 ) -> tuple[tuple[_T, ...], list[str]]:
     """The values of *now*, and what *again* makes of the names of *before* that are gone and that nobody *allowed* to
     go, by name; and these names.
 
-    At most *most*.  What is new never pushes out what was in force.
+    At most *limit*.  What is new never pushes out what was in force.
     """
-    kept = sorted({*before} - now.keys() - allowed)
-    values = {name: again(name) for name in kept} | {name: now[name] for name in now if name in before} | {**now}
-    return tuple(values[name] for name in sorted([*values][:most])), kept
+    restored = sorted({*before} - now.keys() - allowed)
+    values = {name: again(name) for name in restored} | {name: now[name] for name in now if name in before} | {**now}
+    return tuple(values[name] for name in sorted([*values][:limit])), restored
 
 
 def _allowed(grants: Sequence[Grant], action: str) -> Set[str]:

@@ -62,8 +62,8 @@ class ProposalHold:
                 raise ProposalRefusedError(f"proposal {self.key[:12]} cannot be carried out: {'; '.join(reasons)}")
             state = ProposalState.PAUSED if progress.state is ProposalState.PAUSED else ProposalState.APPLYING
             since_ms = progress.at_ms if state is progress.state else now
-            begun = replace(progress, state=state, step=step, by=self.by, at_ms=since_ms)
-            return replace(stored.record, progress=self._lock(begun))
+            started = replace(progress, state=state, step=step, by=self.by, at_ms=since_ms)
+            return replace(stored.record, progress=self._lock(started))
 
         change_record(self.store, self.key, start)
 

@@ -113,9 +113,9 @@ def _spread(nodes: Sequence[BrokerNow], names: BrokerNames) -> str:
     text = f"{counted(len(nodes), 'broker')} with data; the shedder in use states no goal."
     if not any(rates):
         return text
-    most = max(range(len(nodes)), key=rates.__getitem__)
-    share = percent(100 * rates[most] / sum(rates))
-    return f"{text} {names.label(nodes[most].name)} has {share} % of all {short(sum(rates))} messages/s."
+    busiest = max(range(len(nodes)), key=rates.__getitem__)
+    share = percent(100 * rates[busiest] / sum(rates))
+    return f"{text} {names.label(nodes[busiest].name)} has {share} % of all {short(sum(rates))} messages/s."
 
 
 def facts(

@@ -297,7 +297,7 @@ def kill_in_hook(brokers: Brokers, *, restarted: bool) -> None:
 @pytest.mark.parametrize(
     "at",
     [
-        *[0, 14, 33, 27, 45, *range(1, 60, 4)][: tries(plain=3, thorough=20)],
+        *[0, 14, 33, 27, 45, *range(1, 45, 4)][: tries(plain=3, thorough=16)],
         "in the hook, restarted",
         "in the hook, away",
     ],
