@@ -5,7 +5,7 @@ from contextlib import closing
 from typing import Final
 from uuid import uuid4
 
-from controller.adapters.kafka.client import NO_CLIENT, Client
+from controller.adapters.kafka.client import NO_CLIENT, PATIENCE_SECONDS, Client
 from controller.adapters.kafka.specs import create_topics
 from controller.log.inbox import Inbox
 from controller.log.journal import LogJournal
@@ -65,12 +65,20 @@ def metrics_in(log: KafkaLogSettings, *, cluster: str) -> MetricsLog:
 
 
 def read_all(
-    bootstrap: str, topic: str, partition: int, first: int = 0, *, client: Client = NO_CLIENT
+    bootstrap: str,
+    topic: str,
+    partition: int,
+    first: int = 0,
+    *,
+    client: Client = NO_CLIENT,
+    seconds: float = PATIENCE_SECONDS,
 ) -> Iterator[LogRecord]:
     """What a consumer of committed records sees of a partition now, from the offset *first* on."""
     offsets = PartitionOffsets(bootstrap, client)
     with closing(offsets):
         end = offsets.stable_end(topic, partition)
-        reader = KafkaReader(bootstrap, client, topic, {partition: first}, is_whole=False, offsets=offsets)
+        reader = KafkaReader(
+            bootstrap, client, topic, {partition: first}, is_whole=False, offsets=offsets, seconds=seconds
+        )
         with closing(reader):
             yield from reader.until({partition: end})

@@ -12,9 +12,9 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 
+from controller.adapters.kafka.client import PATIENCE_SECONDS
 from controller.adapters.kafka.names import executor_group, scope_writer
 from controller.lab.servers import KafkaServer
-from controller.log.kafka import reader as kafka_reader
 from controller.log.kafka.claims import KafkaClaims
 from controller.log.kafka.log import KafkaLog
 from controller.log.kafka.scope import KafkaScope
@@ -64,6 +64,8 @@ class _Log(KafkaLog):
 
 class _Place:
     partitions, atomic, keys = 2, True, True
+    #: How long the logs that are opened next wait for what has to come.
+    seconds = PATIENCE_SECONDS
 
     def __init__(self, bootstrap: str) -> None:
         self.cluster, self.settings = uuid4().hex, named_topics(bootstrap, self.partitions)
@@ -71,7 +73,8 @@ class _Place:
         self._members: list[KafkaClaims] = []
 
     def log(self) -> KafkaLog:
-        log = _Log(self.settings, cluster=self.cluster, executor=ExecutorSettings(session_timeout_seconds=6))
+        executor = ExecutorSettings(session_timeout_seconds=6)
+        log = _Log(self.settings, cluster=self.cluster, executor=executor, seconds=self.seconds)
         log.members, log.suffix = self._members, self.cluster
         self._logs.append(log)
         return log
@@ -129,14 +132,12 @@ def test_the_rest_has_what_was_acknowledged_behind_a_strangers_open_transaction(
     ending.join()
 
 
-def test_where_a_transaction_stays_open_reading_fails_rather_than_end_early(
-    place: _Place, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_where_a_transaction_stays_open_reading_fails_rather_than_end_early(place: _Place) -> None:
+    place.seconds = 3.0
     log = place.log()
     log.partitions("commands")
     stranger = open_transaction(place, log.name("commands"))
     append(log, *commands(1))
-    monkeypatch.setattr(kafka_reader, "PATIENCE_SECONDS", 1.0)
     with pytest.raises(TrimtabError, match=f"{log.name('commands')}.* a transaction has been open since offset 0"):
         rest(log, "commands")
     # Whoever only looks at the end sees what is there.
@@ -145,11 +146,11 @@ def test_where_a_transaction_stays_open_reading_fails_rather_than_end_early(
     assert backwards(log, "commands", 0, 10) == [line(1)]
 
 
-def test_a_holder_that_cannot_see_all_there_is_decides_nothing(place: _Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_cannot_see_all_there_is_decides_nothing(place: _Place) -> None:
+    place.seconds = 3.0
     log = place.log()
     log.partitions("journal")
     stranger = open_transaction(place, log.name("journal"))
-    monkeypatch.setattr(kafka_reader, "PATIENCE_SECONDS", 1.0)
     with open_fence(place) as fenced:
         for about in (None, 10):
             with pytest.raises(JournalError, match="a transaction has been open"):
