@@ -53,7 +53,10 @@ class _Protocol(H11Protocol):
         async def with_peer(scope: Scope, receive: Receive, send: Send) -> None:
             # Nothing that comes by the network can set these.
             scope["state"] |= {CERTIFICATE_NAME: name, ABORT: transport.abort}
-            await app(scope, receive, send)
+            try:
+                await app(scope, receive, send)
+            finally:
+                self.since = self.loop.time()
 
         self.app = with_peer
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPConnection, HTTPSConnection
 from pathlib import Path
 from typing import Any
@@ -152,6 +152,16 @@ def test_clients_that_say_nothing_or_do_not_read_are_ended_and_keep_nobody_out(p
             with suppress(ConnectionResetError):
                 assert each.recv(1) == b""
         assert time.monotonic() - began < 15
+
+
+def test_a_connection_lasts_as_long_as_requests_come_on_it(page: tuple[int, Path]) -> None:
+    connection = HTTPConnection("127.0.0.1", page[0], timeout=30)
+    with closing(connection):
+        for _ in range(28):  # longer than a connection may be idle
+            connection.request("GET", "/api/v1/clusters")
+            assert connection.getresponse().read()
+            assert connection.sock is not None, "the server has closed it"
+            time.sleep(0.5)
 
 
 def test_of_a_thousand_streams_only_the_allowed_ones_stay_open(page: tuple[int, Path]) -> None:
