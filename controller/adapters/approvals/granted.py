@@ -22,6 +22,7 @@ from controller.model.controls import (
     Pause,
 )
 from controller.model.proposals import CONTROLLER, EVERY_PAUSE, ControlRequest, Grant, ProposalKind, ProposalState
+from controller.model.some_of import some_of
 from controller.settings.approvals import ApprovalSettings
 from controller.wire.proposals import encode_request, hash_of
 
@@ -35,7 +36,7 @@ INCLUDE: Final = "include"
 _RANKS: Final = {"observe": 0, "dry_run": 1, "approve": 2, "active": 3}
 #: Pauses that were removed without a grant are remembered up to this number; any one of them holds.
 _MAX_REMEMBERED: Final = MAX_PAUSES
-#: Brokers that a sentence names.
+#: Brokers, or bundles and namespaces, that a sentence names.
 _MAX_NAMED: Final = 10
 
 
@@ -222,7 +223,8 @@ def _drained_in_force(
         lambda name: Drained(broker=name, by=CONTROLLER, at_ms=since_ms),
         MAX_DRAINED,
     )
-    return drained, [f"{_some(restored)}: released without approval, so still drained"] if restored else []
+    why = f"{some_of(restored, _MAX_NAMED)}: released without approval, so still drained"
+    return drained, [why] if restored else []
 
 
 def _excluded_in_force(
@@ -236,7 +238,8 @@ def _excluded_in_force(
         lambda name: ExcludedName(name=name, by=CONTROLLER, reason="", at_ms=0),
         MAX_EXCLUDED,
     )
-    return excluded, [f"{_some(restored)}: included without approval, so still excluded"] if restored else []
+    why = f"{some_of(restored, _MAX_NAMED)}: included without approval, so still excluded"
+    return excluded, [why] if restored else []
 
 
 def _named_in_force(
@@ -261,11 +264,6 @@ def _is_whole(grant: Grant) -> bool:
     """Whether *grant* says what it sets, where it is about the mode."""
     values = grant.request.values
     return grant.request.action != MODE or (len(values) == 1 and values[0] in _RANKS)
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
-    return f"{', '.join(names[:_MAX_NAMED])}{more}"
 
 
 def _subject(grant: Grant) -> ProposalSubject:

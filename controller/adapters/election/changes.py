@@ -22,6 +22,7 @@ from controller.model.controls import (
 )
 from controller.model.errors import ControlsCorruptError, TrimtabError
 from controller.model.proposals import EVERY_PAUSE
+from controller.model.some_of import some_of
 from controller.wire.base import printable
 from controller.wire.controls import MAX_NAME, MAX_REASON
 from controller.wire.controls_text import pauses_text
@@ -31,6 +32,8 @@ from controller.wire.readable import utc
 ControlsChange: TypeAlias = Callable[[OperatorControls], OperatorControls]
 
 _TRIES: Final = 5
+#: Brokers, persons, or bundles and namespaces, that a sentence names.
+_MAX_NAMED: Final = 10
 #: The value of a mode that stands for the one in the settings.
 SETTINGS_MODE: Final = "settings"
 
@@ -102,7 +105,7 @@ def drained(made: Choice, brokers: Collection[str]) -> ControlsChange:
         already = {each.broker for each in now.drained}
         new = [Drained(broker=name, by=made.by, at_ms=made.at_ms) for name in sorted(set(brokers) - already)]
         if not new:
-            raise TrimtabError(f"{', '.join(sorted(brokers))} is drained already, so nothing was changed")
+            raise TrimtabError(f"{some_of(sorted(brokers), _MAX_NAMED)} is drained already, so nothing was changed")
         if len(new) + len(now.drained) > MAX_DRAINED:
             raise TrimtabError(f"at most {MAX_DRAINED} brokers can be drained: release some first")
         by_name = {each.broker: each for each in (*now.drained, *new)}
@@ -120,8 +123,8 @@ def released(made: Choice, brokers: Collection[str] | None) -> ControlsChange:
     def change(now: OperatorControls) -> OperatorControls:
         unknown = set(brokers or ()) - {each.broker for each in now.drained}
         if unknown:
-            have = ", ".join(each.broker for each in now.drained) or "none"
-            raise TrimtabError(f"{', '.join(sorted(unknown))} is not drained; drained are: {have}")
+            have = some_of([each.broker for each in now.drained], _MAX_NAMED) or "none"
+            raise TrimtabError(f"{some_of(sorted(unknown), _MAX_NAMED)} is not drained; drained are: {have}")
         remaining = tuple(each for each in now.drained if brokers is not None and each.broker not in brokers)
         detail = ", ".join(each.broker for each in now.drained if each not in remaining)
         return replace(now, drained=remaining).with_change(_entry("release", made, detail))
@@ -135,7 +138,7 @@ def excluded(made: Choice, names: Collection[str]) -> ControlsChange:
     def change(now: OperatorControls) -> OperatorControls:
         new = sorted(set(names) - {each.name for each in now.excluded})
         if not new:
-            raise TrimtabError(f"{', '.join(sorted(names))} is excluded already, so nothing was changed")
+            raise TrimtabError(f"{some_of(sorted(names), _MAX_NAMED)} is excluded already, so nothing was changed")
         if len(new) + len(now.excluded) > MAX_EXCLUDED:
             raise TrimtabError(
                 f"at most {MAX_EXCLUDED} bundles and namespaces can be excluded here: include some first, exclude whole"
@@ -154,10 +157,13 @@ def included(made: Choice, names: Collection[str]) -> ControlsChange:
     def change(now: OperatorControls) -> OperatorControls:
         unknown = set(names) - {each.name for each in now.excluded}
         if unknown:
-            have = ", ".join(each.name for each in now.excluded) or "none"
-            raise TrimtabError(f"{', '.join(sorted(unknown))} is not excluded by a person; excluded are: {have}")
+            have = some_of([each.name for each in now.excluded], _MAX_NAMED) or "none"
+            raise TrimtabError(
+                f"{some_of(sorted(unknown), _MAX_NAMED)} is not excluded by a person; excluded are: {have}"
+            )
         remaining = tuple(each for each in now.excluded if each.name not in names)
-        return replace(now, excluded=remaining).with_change(_entry("include", made, ", ".join(sorted(names))))
+        detail = ", ".join(each.name for each in now.excluded if each not in remaining)
+        return replace(now, excluded=remaining).with_change(_entry("include", made, detail))
 
     return change
 
@@ -234,8 +240,8 @@ def _ending(standing: Sequence[Pause], names: Collection[str] | None) -> list[Pa
     unknown = sorted(set(names) - {each.by for each in standing})
     if unknown:
         raise TrimtabError(
-            f"there is no pause of {', '.join(unknown)}, so nothing was changed; paused by {pauses_text(standing)}:"
-            " name one of them (--of NAME), or end every pause (--all)"
+            f"there is no pause of {some_of(unknown, _MAX_NAMED)}, so nothing was changed; paused by"
+            f" {pauses_text(standing)}: name one of them (--of NAME), or end every pause (--all)"
         )
     return [each for each in standing if each.by in names]
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from controller.model.some_of import some_of
 from controller.web.store.values import BrokerNow, BrokerStates, DecisionRow, IssuedCommand, LatestState, Progress
 from controller.web.views.bridge import is_late, mode_word, unread
 from controller.web.views.formats import BrokerNames, clock, mean_of, of_resource, percent, short, span
@@ -244,4 +245,4 @@ def switches(state: LatestState, names: BrokerNames, now_ms: int) -> tuple[Switc
 
 
 def _some(names: Sequence[str]) -> str:
-    return f"{', '.join(names[:3])}{f' and {len(names) - 3:,} more' if len(names) > 3 else ''}" if names else "none"
+    return some_of(names, 3) or "none"
