@@ -251,6 +251,7 @@ def include(
     settings, made = read_settings(conf), choice_of("", reason, by)
     refuse_unused_key(settings, key)
     require(settings, Part.ELECTION)
+    names = list(map(_as_excluded, names))
     how = changes.included(made, names)
     if settings.approvals.demanded:
         with closing(election_system(settings).controls()) as store:
@@ -259,6 +260,14 @@ def include(
         _propose(settings, conf, key, made, partial(propose_include, names=proposed), as_json=as_json)
         return
     with_store(settings, lambda store: _tell_excluded(settings, change(store, how), as_json=as_json))
+
+
+def _as_excluded(name: str) -> str:
+    """*name* as `trimtab exclude` stores it; what another process stored may be no name, and is included, too."""
+    try:
+        return namespace_or_bundle(name)
+    except ValueError:
+        return name
 
 
 def _tell_excluded(settings: Settings, controls: OperatorControls, *, as_json: bool) -> None:

@@ -124,12 +124,12 @@ def release(address: ServerAddress, *, brokers: list[str] | None, reason: str, a
 
 def exclude(address: ServerAddress, *, names: list[str], reason: str, as_json: bool) -> None:
     """``trimtab exclude``."""
-    _control(address, "exclude", reason, {"names": names}, as_json=as_json)
+    _control(address, "exclude", reason, {"names": names}, as_json=as_json, of=", ".join(names))
 
 
 def include(address: ServerAddress, *, names: list[str], reason: str, as_json: bool) -> None:
     """``trimtab include``."""
-    _control(address, "include", reason, {"names": names}, as_json=as_json)
+    _control(address, "include", reason, {"names": names}, as_json=as_json, of=", ".join(names))
 
 
 def stop_all(address: ServerAddress, *, reason: str, as_json: bool) -> None:

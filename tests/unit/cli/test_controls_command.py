@@ -162,3 +162,20 @@ def test_a_key_is_refused_where_nothing_is_signed(conf: Path, words: list[str]) 
     assert answer.exit_code == 2
     assert "nothing is signed" in " ".join(answer.output.split())
     assert run(conf, "controls", "--json").stdout == ""
+
+
+def test_what_was_excluded_is_included_by_the_name_that_excluded_it_and_once_in_the_history(conf: Path) -> None:
+    name = "tenant/ns/0x00000000_0x4000000A"
+    assert run(conf, "exclude", name).exit_code == 0
+    assert run(conf, "include", name, name).exit_code == 0
+    newest = json.loads(run(conf, "controls", "--json").stdout.splitlines()[0])
+    assert (newest["action"], newest["detail"]) == ("include", name.lower())
+
+
+@pytest.mark.parametrize("command", ["include", "release"])
+def test_of_ten_thousand_wrong_names_the_error_says_some_and_how_many(conf: Path, command: str) -> None:
+    answer = run(conf, command, *(f"tenant/wrong-{number}" for number in range(10_000)))
+    assert answer.exit_code == 1
+    assert "tenant/wrong-0, " in str(answer.exception)
+    assert "and 9990 more is not" in str(answer.exception)
+    assert len(str(answer.exception)) < 500

@@ -258,7 +258,13 @@ def test_a_change_whose_answer_is_lost_is_sent_again_under_the_same_key(monkeypa
 
 
 @pytest.mark.parametrize(
-    ("words", "what"), [(("mode", "observe"), "mode observe"), (("release", "a:80", "b:80"), "release a:80, b:80")]
+    ("words", "what"),
+    [
+        (("mode", "observe"), "mode observe"),
+        (("release", "a:80", "b:80"), "release a:80, b:80"),
+        (("exclude", "acme/a", "acme/b"), "exclude acme/a, acme/b"),
+        (("include", "acme/a"), "include acme/a"),
+    ],
 )
 def test_what_was_stored_or_proposed_is_named_with_its_value(words: tuple[str, ...], what: str) -> None:
     body = {"cluster": "c", "action": words[0], "by": "ann", "atMs": 1, "reason": "r", "epoch": None, "proposal": None}
