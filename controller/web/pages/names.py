@@ -10,6 +10,7 @@ from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
 from controller.web.store.values import BundlePast, HotMoment
 from controller.web.views import bundle as bundle_view
+from controller.web.views.controls import excluded
 from controller.web.views.decision import verdict_line
 from controller.web.views.formats import BrokerNames, BundleLabel
 from controller.web.views.past import chart, command_lines
@@ -47,7 +48,7 @@ def bundle(page: PageRequest) -> Response:
         context,
         name=BundleLabel.of(name),
         past=past,
-        **_excluded(page, name, BundleLabel.of(name).namespace),
+        **_excluded(page, context, name, BundleLabel.of(name).namespace),
         heading=bundle_view.heading(past, context.state, names, page.now_ms),
         facts=bundle_view.facts(past),
         chart=chart(past.load, "rate", since, until, names, unit="msg/s", owners=past.owners, commands=past.commands),
@@ -124,10 +125,10 @@ def _drained(page: PageRequest, context: Context, name: str) -> dict[str, Any]:
     }
 
 
-def _excluded(page: PageRequest, *names: str) -> dict[str, Any]:
+def _excluded(page: PageRequest, context: Context, *names: str) -> dict[str, Any]:
     """Whether people excluded one of *names*, the first of them, and who may change it."""
     read, not_read = page.controls_now()
-    entries = {} if read is None else {each.name: each for each in read.controls.excluded}
+    entries = {each.name: each for each in excluded(None if read is None else read.controls, context.state)}
     return {
         "why": page.why_not(NEEDED) or not_read,
         "exclusion": next((entries[name] for name in names if name in entries), None),
@@ -147,7 +148,7 @@ def namespace(page: PageRequest) -> Response:
         context,
         name=name,
         past=past,
-        **_excluded(page, name),
+        **_excluded(page, context, name),
         heading=bundle_view.namespace_heading(past, context.names),
         chart=chart(past.load, "rate", since, until, context.names, unit="msg/s", commands=past.commands),
         commands=command_lines(past.commands, _COMMANDS),

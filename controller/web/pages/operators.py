@@ -15,7 +15,7 @@ from controller.web.pages.page import PageRequest
 from controller.web.rest.answers import HistoryAnswer
 from controller.web.store.values import ControlEvent, LatestState
 from controller.web.views.budgets import breaker, meters
-from controller.web.views.controls import MODES, heading, history_title, pauses
+from controller.web.views.controls import MODES, excluded, heading, history_title, pauses
 from controller.web.views.formats import iso
 from controller.web.views.forms import last_change, not_in_force
 from controller.web.views.week import week
@@ -55,7 +55,7 @@ def controls(page: PageRequest) -> Response:
         if controls_read is None
         else pauses(controls_read.controls.pauses_at(page.now_ms), page.now_ms),
         drained=_drained(state) if controls_read is None else [each.broker for each in controls_read.controls.drained],
-        excluded=() if controls_read is None else controls_read.controls.excluded,
+        excluded=excluded(None if controls_read is None else controls_read.controls, state),
         exclusions=settings.decisions.excluded,
         meters=all_meters[:_METERS],
         meters_left_out=max(0, len(all_meters) - _METERS),

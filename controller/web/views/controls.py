@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from controller.model.controls import Pause
+from controller.model.controls import ExcludedName, OperatorControls, Pause
 from controller.web.store.values import ControlEvent, LatestState
 from controller.web.views.bridge import mode_word
 from controller.web.views.formats import clock
@@ -43,6 +43,14 @@ def heading(state: LatestState | None, now_ms: int) -> Heading:
     title = f"The mode is {mode}{f', and it is {halted}' if halted else ''}"
     text = f"As of {clock(state.interval, now_ms)}{by}. What people set has priority over the settings."
     return Heading(title=title, text=text)
+
+
+def excluded(controls: OperatorControls | None, state: LatestState | None) -> Sequence[ExcludedName]:
+    """What people excluded; None: the controls are not known, so what the last decision was made with, by name."""
+    if controls is not None:
+        return controls.excluded
+    names = () if state is None else state.controls.excluded
+    return [ExcludedName(name=name, by="", reason="", at_ms=0) for name in names]
 
 
 def pauses(standing: Sequence[Pause] | None, now_ms: int) -> tuple[PauseLine, ...]:

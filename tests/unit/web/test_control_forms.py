@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -236,6 +237,21 @@ def test_a_bundle_and_a_namespace_are_excluded_and_included_on_their_pages(shown
     assert "not in force yet:</b> what is excluded" in client.get("/controls").text
     submitted(client, f"/controls/include?names={quote(NAMESPACE)}")
     assert stored(shown).excluded == ()
+
+
+def test_what_is_excluded_stays_on_the_pages_while_the_controls_cannot_be_read(shown: Site) -> None:
+    data: Any = shown.clusters["harbour-eu"].data
+    data.state = replace(data.state, controls=replace(data.state.controls, excluded=(NAMESPACE,)))
+    election = shown.clusters["harbour-eu"].settings.election.path
+    Path(election).mkdir(exist_ok=True)
+    (Path(election) / "controls.json").write_text("{", encoding="utf-8")
+    client = logged_in(shown, "otto")
+    for path in (f"/bundles/{BUNDLE}", f"/namespaces/{NAMESPACE}"):
+        assert "Excluded</b>. " in client.get(path).text, path
+        assert "Exclude…" not in client.get(path).text, path
+    text = client.get("/controls").text
+    assert f"<code>{NAMESPACE}</code>" in text
+    assert "No namespace or bundle is" not in text
 
 
 def test_several_are_excluded_by_the_form_of_the_controls_and_none_that_nobody_has_seen(shown: Site) -> None:
