@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from controller.model.isolation import Governed
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, BundleTable, ClusterView, Floats, Ints
 from controller.model.policies import BrokerAddresses, Policies
 from controller.model.segment_code import NO_SEGMENT, key_ranges_of, places_of
@@ -44,7 +45,8 @@ class ScalableTopics:
     def of(cls, bundles: BundleTable) -> "ScalableTopics":
         """Those with a segment in *bundles* that a broker owns.  O(topics in detail log segments)."""
         detail = bundles.detail
-        rows = np.flatnonzero(detail.segment != NO_SEGMENT)
+        # A bundle near a split has all of its topics in detail, so also those that were split or merged.
+        rows = np.flatnonzero((detail.segment != NO_SEGMENT) & detail.load.any(axis=1))
         bundle = np.searchsorted(detail.starts, rows, side="right") - 1
         rows, bundle = rows[bundles.owned[bundle]], bundle[bundles.owned[bundle]]
         code = detail.segment[rows]
@@ -128,29 +130,39 @@ def may_serve(view: ClusterView, topics: ScalableTopics) -> Ints:
 
     All of them where a policy cannot be read.
     """
-    counts = np.zeros(len(topics), np.int64)
-    for namespace in np.unique(topics.namespace).tolist():
-        allowed = serving_brokers(view.policies, view.brokers.names, view.bundles.namespaces[namespace])
-        counts[topics.namespace == namespace] = max(1, int(allowed.sum()))
-    return counts
+    namespaces, at = np.unique(topics.namespace, return_inverse=True)
+    governed = view.policies.governed([view.bundles.namespaces[code] for code in namespaces.tolist()])
+    serving = _Serving(view.policies, view.brokers.names)
+    counts = {each: max(1, int(serving.brokers(each).sum())) for each in set(governed)}
+    return np.array([counts[each] for each in governed], np.int64)[at]
 
 
 def serving_brokers(policies: Policies, names: tuple[str, ...], namespace: str) -> Bools:
     """(brokers,) which of the brokers *names* may serve segments of *namespace*."""
-    serving: Bools = policies.served_kinds(names) & PERSISTENT != 0
-    if not policies.isolation:
-        return serving
-    # Segments are of 5.0, in which an expression may name a broker's port.
-    brokers, governed = BrokerAddresses.of(names, match_ids=True), policies.governed((namespace,))[0]
-    if governed.why:
-        return serving
-    if governed.row is None:
-        return serving & ~policies.reserved(brokers)
-    policy = policies.isolation[governed.row]
-    allowed = policies.rules.of_brokers(policy.primary, brokers)
-    if policy.auto_failover.fails_over(int(allowed.sum())):
-        allowed = allowed | policies.rules.of_brokers(policy.secondary, brokers)
-    return serving & allowed
+    return _Serving(policies, names).brokers(policies.governed((namespace,))[0])
+
+
+class _Serving:
+    """Asked once for each policy, however many namespaces it governs."""
+
+    def __init__(self, policies: Policies, names: tuple[str, ...]) -> None:
+        self._policies = policies
+        self._serving: Bools = policies.served_kinds(names) & PERSISTENT != 0
+        # Segments are of 5.0, in which an expression may name a broker's port.
+        self._addresses = BrokerAddresses.of(names, match_ids=True)
+
+    def brokers(self, governed: Governed) -> Bools:
+        """(brokers,) those that may serve segments of a namespace that is *governed* so."""
+        policies, rules = self._policies, self._policies.rules
+        if governed.why or not policies.isolation:
+            return self._serving
+        if governed.row is None:
+            return self._serving & ~policies.reserved(self._addresses)
+        policy = policies.isolation[governed.row]
+        allowed = rules.of_brokers(policy.primary, self._addresses)
+        if policy.auto_failover.fails_over(int(allowed.sum())):
+            allowed = allowed | rules.of_brokers(policy.secondary, self._addresses)
+        return self._serving & allowed
 
 
 def unevenness(topics: ScalableTopics, brokers: Ints) -> Floats:

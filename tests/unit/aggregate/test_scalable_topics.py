@@ -1,6 +1,7 @@
 """Which brokers serve the segments of scalable topics, and how uneven."""
 
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from controller.aggregate.scalable_topics import NO_CUT, ScalableTopics, may_serve, unevenness
 from controller.model.load import ClusterView, TopicDetail
 from controller.model.names import topic_hash
-from controller.model.policies import IsolationPolicy, Policies
+from controller.model.policies import BrokerAddresses, IsolationPolicy, Policies
+from controller.model.segment_code import segment_code
 from tests.cluster import MB
 from tests.segments import segment, segmented
 
@@ -74,6 +76,34 @@ def test_a_cut_is_advised_where_the_middle_left_one_half_hot(hot: float, cold: f
 def test_no_cut_is_advised_within_one_key() -> None:
     view = segmented({"a:8080": {segment("x", 7, 7): 9, segment("x", 8, 8, 1): 0.1}})
     assert ScalableTopics.of(view.bundles).advised_cuts().tolist() == [NO_CUT]
+
+
+@pytest.mark.parametrize("sealed", [(0, 0xFFFF), (0, 0x7FFF)], ids=["split in two", "renewed with the same keys"])
+def test_a_sealed_segment_that_its_bundle_still_lists_is_no_part_of_its_topic(sealed: tuple[int, int]) -> None:
+    """A bundle near a split lists all of its topics, also those without load."""
+    view = halves(9, 1)
+    detail = view.bundles.detail
+    with_sealed = TopicDetail.of(
+        np.array([1, 2]),
+        np.append(detail.position, 7),
+        np.vstack([detail.load, np.zeros(4)]),
+        np.append(detail.segment, segment_code(segment("orders", *sealed, 5))),
+    )
+    topics = ScalableTopics.of(replace(view.bundles, detail=with_sealed))
+    assert (topics.first.tolist(), topics.last.tolist()) == ([0, 0x8000], [0x7FFF, 0xFFFF])
+    assert topics.advised_cuts().tolist() == [0x471C]
+
+
+def test_brokers_are_matched_once_for_each_policy_and_not_for_each_namespace() -> None:
+    names = [f"tenant/n{n:03d}" for n in range(300)]
+    view = segmented({"a:8080": {}, "b:8080": {segment("t", 0, 0xFFFF, namespace=name): 1 for name in names}})
+    bundles = replace(view.bundles, namespaces=tuple(names), namespace=np.arange(len(names)))
+    policy = IsolationPolicy(namespaces=("tenant/n00.",), primary=("a",))
+    view = replace(view, bundles=bundles, policies=Policies(isolation=(policy,)))
+    topics = ScalableTopics.of(bundles)
+    with mock.patch.object(BrokerAddresses, "of", wraps=BrokerAddresses.of) as matched:
+        assert may_serve(view, topics).tolist() == [1] * len(names)
+    assert matched.call_count == 1
 
 
 def test_a_hundred_thousand_segments_of_one_topic_are_columns() -> None:
