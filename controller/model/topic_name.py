@@ -30,6 +30,8 @@ _MAX_LONG: Final = 2**63 - 1
 _MAX_KEY_HASH: Final = 0xFFFF
 #: A number without a sign of minus, as Integer.parseInt and Long.parseLong read it.
 _NUMBER: Final = re.compile(r"\+?[\da-fA-F]+")
+#: What Python makes of a byte of the command line that is not UTF-8; no such text has a place on the ring.
+_SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 #: Python counts these as white space, Java does not.
 _NOT_BLANK_IN_JAVA: Final = "\x85\xa0\u2007\u202f"
 #: Java stores a digit beyond U+FFFF as two chars, and neither of them is a digit.
@@ -105,6 +107,8 @@ def parse_topic(name: str) -> TopicName:
 
     Raises TrimtabError that says what is wrong with the name.
     """
+    if _SURROGATE.search(name) is not None:
+        raise TrimtabError(f"{name!r} is not a topic: it is not valid UTF-8")
     full = name if "://" in name else _filled_in(name)
     domain, _, rest = full.partition("://")
     domain = domain.lower()

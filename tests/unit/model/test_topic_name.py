@@ -141,6 +141,15 @@ def test_a_segment_and_a_scalable_topic_have_a_local_name(name: str) -> None:
         parse_topic(name)
 
 
+@pytest.mark.parametrize(
+    "name", ["topic://t1/sc/\udcff", "segment://t1/sc/\udc80/0000-ffff-0", "persistent://a/b/\ud800", "\udcff"]
+)
+def test_a_name_that_is_not_utf_8_is_refused(name: str) -> None:
+    """Python reads such bytes of a command line as lone surrogates, which have no place on the ring."""
+    with pytest.raises(TrimtabError, match="it is not valid UTF-8"):
+        parse_topic(name)
+
+
 def test_the_hash_of_a_segment_is_that_of_its_whole_name() -> None:
     """As a cluster of Pulsar 5.0.1 placed them: tests/samples/scalable/topics.json."""
     assert parse_topic("segment://t1/sc/s1/8000-bfff-2").position == 0xB302636A
