@@ -84,6 +84,11 @@ abstract class Bundle {
         return (long) Math.rint(rate * 1000);
     }
 
+    /** Whether a topic's name is that of a segment, or begins as one. */
+    static boolean isSegment(String topic) {
+        return topic.startsWith("segment://");
+    }
+
     /** Whether *kind*, of one topic, is that of a segment. */
     static boolean isSegment(int kind) {
         return (kind & Wire.SEGMENTS) != 0;
@@ -91,6 +96,10 @@ abstract class Bundle {
 
     /** The topic's code: the place of its scalable topic on the ring, and the range of its keys; 0 for no segment. */
     static long segment(String topic) {
+        // Most topics are no segments, and each record of a topic asks.
+        if (!isSegment(topic)) {
+            return 0;
+        }
         Matcher match = SEGMENT.matcher(topic);
         if (!match.matches()) {
             return 0;

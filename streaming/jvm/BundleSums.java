@@ -187,7 +187,7 @@ final class BundleSums extends Bundle {
     void putTopics(ByteBuffer positions, ByteBuffer rates, ByteBuffer segments) {
         for (int i = 0; this.kept() > 0 && i < this.topics; i++) {
             String name = i < this.names.length ? this.names[i] : null;
-            if (name == null || !this.near && !name.startsWith("segment://")) {
+            if (name == null || !this.near && !isSegment(name)) {
                 continue;
             }
             positions.putLong(positionOf(name));
