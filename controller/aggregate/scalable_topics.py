@@ -5,6 +5,7 @@ Topics and segments are columns; a segment without load is no part of it.  What 
 Pulsar: PIP-460, PIP-483
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,7 @@ from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, Bools, BundleTa
 from controller.model.policies import BrokerAddresses, Policies
 from controller.model.segment_code import NO_SEGMENT, key_ranges_of, places_of
 from controller.model.topic_kinds import PERSISTENT
+from controller.model.topic_name import TopicName
 
 #: Stands for a key where no cut is advised.
 NO_CUT = -1
@@ -67,6 +69,19 @@ class ScalableTopics:
 
     def __len__(self) -> int:
         return len(self.place)
+
+    def row_of(self, topic: TopicName, namespaces: Sequence[str]) -> int | None:
+        """The row of *topic*; None where it has no segment with load.  *namespaces*: those of the bundle table.
+
+        Of topics of a namespace whose names have the same place on the hash ring all count as one.
+        """
+        here = [code for code, namespace in enumerate(namespaces) if namespace == topic.namespace]
+        rows = np.flatnonzero((self.place == topic.position) & np.isin(self.namespace, here))
+        return int(rows[0]) if len(rows) else None
+
+    def bundles_of(self, row: int) -> Ints:
+        """The rows of the bundles that hold segments of the topic at *row*, ascending."""
+        return np.unique(self.bundle[self.starts[row] : self.starts[row + 1]])
 
     @property
     def topic(self) -> Ints:

@@ -20,12 +20,10 @@ from controller.model.errors import NothingFoundError
 from controller.model.some_of import some_of
 from controller.offline.explanations.explanation import ExplainedDecision, explain
 from controller.offline.explanations.sources import decision_on_load, journalled_decision, recorded_decision
-from controller.offline.explanations.topic import explained_topic
 from controller.offline.flips import Redecision
 from controller.offline.flips import flips as found_flips
 from controller.settings.trimtab_toml import read_settings
-from controller.strategies.common.auto_scale import AutoScale
-from controller.wire.answers.explain import FlipAnswer, SubjectKind
+from controller.wire.answers.explain import ExplainAnswer, FlipAnswer, SubjectKind
 from controller.wire.readable import utc
 
 _NEWEST: Final = "last"
@@ -114,13 +112,20 @@ def explain_subject(
         decision = recorded_decision(Recording(source.recording), time_ms)
     else:
         decision = _of_journal(conf, time_ms, before=source.intervals)
-    _refuse_unknown(decision, subject, kind)
-    answer = explain(decision, kind if kind == "interval" else subject, kind)
+    answer = _explained(decision, subject, kind)
     if flips.flip and decision.examined is not None:
         answer = answer.model_copy(
             update=_flips(decision.examined.made_of, subject, kind, flips.flip_seconds or _FLIP_SECONDS)
         )
     show(answer, lambda out: print_explanation(out, answer, show_all=show_all), as_json=as_json)
+
+
+def _explained(decision: ExplainedDecision, subject: str, kind: SubjectKind) -> ExplainAnswer:
+    _refuse_unknown(decision, subject, kind)
+    answer = explain(decision, kind if kind == "interval" else subject, kind)
+    if kind == "topic" and decision.examined is not None and answer.topic is None:
+        raise NothingFoundError(f"{subject} has no segment with load in the interval {utc(decision.interval)}")
+    return answer
 
 
 def _flips(made: Redecision, subject: str, kind: str, seconds: int) -> dict[str, list[Any]]:
@@ -164,13 +169,9 @@ def kind_of(subject: str) -> SubjectKind:
 
 def _refuse_unknown(decision: ExplainedDecision, subject: str, kind: SubjectKind) -> None:
     """Raise NothingFoundError where nothing is known of *subject* although the load is."""
-    if decision.examined is None or kind == "interval":
+    if decision.examined is None or kind in ("interval", "topic"):
         return
     view = decision.examined.view
-    if kind == "topic":
-        if explained_topic(view, subject, AutoScale()) is None:
-            raise NothingFoundError(f"{subject} has no segment with load in the interval {utc(decision.interval)}")
-        return
     table = view.bundles if kind == "bundle" else view.brokers
     named = {*view.missing, *(command.bundle for command, _ in decision.commands)}
     named |= {verdict.subject for verdict in decision.verdicts or ()}

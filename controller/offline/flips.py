@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from controller.aggregate.scalable_topics import ScalableTopics
 from controller.cycle import Policy, decide
 from controller.model.controls import Controls
 from controller.model.decision import Command, Decision
@@ -14,6 +15,7 @@ from controller.model.load import ClusterView
 from controller.model.memory import Memory
 from controller.model.records import CommandResult
 from controller.model.resource_usage import max_usage
+from controller.model.topic_name import parse_topic
 from controller.settings.broker_conf import build
 
 #: How far a value is changed: by these parts of itself, and that of an option by these amounts, too.
@@ -76,12 +78,12 @@ def flips(
     tell: Callable[[float], None] = lambda _: None,
     is_over: Callable[[], bool] = lambda: False,
 ) -> FlipResult:
-    """What would flip whether anything is done about *subject*, of *kind* bundle, broker or interval; smallest first.
+    """What would flip whether anything is done about *subject*; the smallest first.
 
-    One change each of: the usage of its broker (of an interval, of the busiest and the idlest one), its load, and each
-    number or switch among the options of the shedder and of balancing as a whole.  Each value that is tried takes a
-    decision, so all changes have their turns, until *is_over*.  *tell* is told how much of the search is done, in
-    percent.
+    *kind*: bundle, broker, topic (the bundles of its segments) or interval.  One change each of: the usage of its
+    broker (of an interval, of the busiest and the idlest one), its load, and each number or switch among the options of
+    the shedder and of balancing as a whole.  Each value that is tried takes a decision, so all changes have their
+    turns, until *is_over*.  *tell* is told how much of the search is done, in percent.
     """
     tries = _Tries(made, subject, kind)
     changes = [*_changes(made, subject, kind)]
@@ -107,7 +109,8 @@ class _Tries:
     """Decides with changed values, and knows what was done with each."""
 
     def __init__(self, made: Redecision, subject: str, kind: str) -> None:
-        self._subject, self._kind = subject, kind
+        self._subjects = _bundles_of(made.view, subject) if kind == "topic" else frozenset({subject})
+        self._kind = kind
         self._before = bool(self._done(made))
         #: How many were made.
         self.made = 0
@@ -132,16 +135,23 @@ class _Tries:
         return Flip(kind=each.kind, of=each.of, before=each.value, after=value, unit=each.unit, then=then)
 
     def _done(self, made: Redecision) -> list[Command]:
-        return [command for command in made.decision().commands if _is_about(command, self._subject, self._kind)]
+        return [command for command in made.decision().commands if _is_about(command, self._subjects, self._kind)]
 
 
-def _is_about(command: Command, subject: str, kind: str) -> bool:
+def _is_about(command: Command, subjects: frozenset[str], kind: str) -> bool:
     match kind:
-        case "bundle":
-            return command.bundle == subject
+        case "bundle" | "topic":
+            return command.bundle in subjects
         case "broker":
-            return command.source == subject
+            return command.source in subjects
     return True
+
+
+def _bundles_of(view: ClusterView, topic: str) -> frozenset[str]:
+    """Those that hold segments of the scalable *topic*."""
+    topics = ScalableTopics.of(view.bundles)
+    row = topics.row_of(parse_topic(topic), view.bundles.namespaces)
+    return frozenset(() if row is None else (view.bundles.names[bundle] for bundle in topics.bundles_of(row).tolist()))
 
 
 def _describe(commands: Sequence[Command]) -> str:

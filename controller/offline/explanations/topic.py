@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from controller.aggregate.scalable_topics import NO_CUT, ScalableTopics, may_serve, unevenness
 from controller.model.load import ClusterView
 from controller.model.topic_name import parse_topic
@@ -22,21 +20,16 @@ class ExplainedTopic:
 
 
 def explained_topic(view: ClusterView, name: str, scale: AutoScale) -> ExplainedTopic | None:
-    """The scalable topic *name* in *view*; None where it has no segment with load.
-
-    Of topics of a namespace whose names have the same place on the hash ring all count as one.
-    """
-    topic, topics = parse_topic(name), ScalableTopics.of(view.bundles)
-    spaces = np.array([space == topic.namespace for space in view.bundles.namespaces], np.bool_)
-    rows = np.flatnonzero((topics.place == topic.position) & spaces[topics.namespace])
-    if not len(rows):
+    """The scalable topic *name* in *view*; None where it has no segment with load."""
+    topics = ScalableTopics.of(view.bundles)
+    row = topics.row_of(parse_topic(name), view.bundles.namespaces)
+    if row is None:
         return None
-    row = int(rows[0])
     segments = slice(int(topics.starts[row]), int(topics.starts[row + 1]))
     possible = may_serve(view, topics)
     _, busiest, serving = topics.peaks()
     cut = int(topics.advised_cuts()[row])
-    bundles = np.unique(topics.bundle[segments]).tolist()
+    bundles = topics.bundles_of(row).tolist()
     answer = ExplainedTopicAnswer(
         segments=segments.stop - segments.start,
         bundles=len(bundles),

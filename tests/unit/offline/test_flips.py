@@ -8,13 +8,16 @@ import pytest
 from controller.cycle import Policy, view_of
 from controller.model.controls import Controls
 from controller.model.decision import Decision
+from controller.model.load import TopicDetail
 from controller.model.resource_usage import max_usage
+from controller.model.segment_code import segment_code
 from controller.offline.flips import Flip, FlipResult, Redecision, flips
 from controller.offline.scenarios.simulate import variant_of
 from controller.settings.scenario import Scenario
 from controller.settings.scenario_parts import TurnNumber
 from controller.strategies.shedding.threshold_shedder import ThresholdShedder
 from tests.scenarios import scenario, world
+from tests.segments import segment
 
 pytestmark = pytest.mark.slow
 
@@ -130,3 +133,17 @@ def test_a_search_that_ends_early_has_tried_all_changes_a_little_and_says_of_wha
     none = flips(decided, "interval", "interval", is_over=lambda: True)
     assert (none.flips, len(none.unfinished)) == ((), len({*none.unfinished}))
     assert {each.of for each in whole.flips} <= {*none.unfinished}
+
+
+@pytest.mark.parametrize("broker", [0, 2], ids=["of a busy broker", "of the broker that gives nothing"])
+def test_of_a_scalable_topic_only_commands_about_the_bundles_of_its_segments_count(broker: int) -> None:
+    decided = made(10)
+    table = decided.view.bundles
+    topic = f"topic://{table.namespaces[0]}/orders"
+    holds = (table.broker == broker) & table.owned
+    code = segment_code(segment("orders", 0, 0xFFFF, namespace=table.namespaces[0]))
+    n = int(holds.sum())
+    detail = TopicDetail.of(holds.astype(np.int64), np.zeros(n, np.int64), np.ones((n, 4)), np.full(n, code))
+    decided = replace(decided, view=replace(decided.view, bundles=replace(table, detail=detail)))
+    assert any(flips(decided, "interval", "interval").flips)
+    assert any(flips(decided, topic, "topic").flips) is (broker == 0)
