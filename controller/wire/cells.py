@@ -3,8 +3,10 @@
 Every process applies the same operations in the order of the topic, so all agree on what each of them changed.
 """
 
+import re
 from base64 import b64decode, b64encode
-from typing import Annotated, Final, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -12,10 +14,11 @@ from controller.model.errors import StateError, WireError
 from controller.wire.base import VERSION, Count, Items, Millis, NameOrEmpty, Record, model_for, read_object, validate
 
 _LONGEST_KEY: Final = 300
+_ID: Final = "^[0-9a-f]{32}$"
 _MAX_ITEMS: Final = 1_000
 
 Key: TypeAlias = Annotated[str, Field(min_length=1, max_length=_LONGEST_KEY)]
-Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+Id: TypeAlias = Annotated[str, Field(pattern=_ID)]
 
 
 class _InStore(Record):
@@ -104,21 +107,27 @@ MODELS: Final[dict[str, type[StoreRecord]]] = {
 _LATER: Final = frozenset({"unknown_version", "unknown_type"})
 
 
-def parse_store_record(value: bytes, place: str) -> StoreRecord | None:
-    """The record *value*; None for what is none, which nobody applies.
+def parse_store_record(value: bytes, place: str, store: str = "") -> StoreRecord:
+    """The record *value*, which lies at *place*.  *store*: the store that is read; "": not known yet.
 
-    StateError: a later release wrote it at *place*, so this one cannot know what it changed.
+    WireError: it is none, so nobody applies it.
+    StateError: a later release wrote it into this store, so this one cannot know what it changed.
     """
+    fields = read_object(value)
     try:
-        fields = read_object(value)
-        model = model_for(fields, MODELS)
-        return validate(model, value, fields)
+        return validate(model_for(fields, MODELS), value, fields)
     except WireError as error:
-        if error.reason in _LATER:
+        if error.reason in _LATER and _names(fields, store):
             raise StateError(
                 f"{place}: a later release of trimtab wrote this record ({error}): update this process"
             ) from error
-        return None
+        raise
+
+
+def _names(fields: Mapping[str, Any], store: str) -> bool:
+    """Whether *fields* are of the store *store*; "": of any.  Every release names it, as this one does."""
+    named = fields.get("store")
+    return named == store if store else isinstance(named, str) and re.fullmatch(_ID, named) is not None
 
 
 def text_of(value: bytes) -> str:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from controller.log.port import LogRecord, Position
+from controller.model.errors import WireError
 from controller.wire.base import encode
 from controller.wire.cells import (
     CellChange,
@@ -164,6 +165,8 @@ class StoreReplay:
         self.records_since = self.bytes_since = 0
         #: Whether any record was read that belongs to a store.
         self.passed = False
+        #: The first record that is none, and why; "": there was no such.
+        self.foreign = ""
         #: Operation -> the version of what it wrote, None where it changed nothing: of those that somebody waits for.
         self.awaited: dict[str, int | None] = {}
         self.own_mark = ""
@@ -186,9 +189,15 @@ class StoreReplay:
         self.awaited.clear()
 
     def feed(self, record: LogRecord) -> None:
-        """Apply *record*.  StoreChangedError: read everything anew.  StateError: a later release wrote it."""
-        parsed = parse_store_record(record.value, self._place(record.position))
-        if parsed is None:
+        """Apply *record*.  StoreChangedError: read everything anew.  StateError: a later release wrote it.
+
+        What is no record of a store is passed over.
+        """
+        place = self._place(record.position)
+        try:
+            parsed = parse_store_record(record.value, place, self.store)
+        except WireError as error:
+            self.foreign = self.foreign or f"{place}: {error}"
             return
         if isinstance(parsed, StoreBegin):
             if not self.passed:

@@ -25,7 +25,7 @@ from controller.log.election.cells import (
     snapshot_of,
 )
 from controller.log.port import OLDEST, Log, Out, Reader, Start
-from controller.model.errors import AnotherClusterError, StateError, TrimtabError
+from controller.model.errors import AnotherClusterError, StateError, TrimtabError, WireError
 from controller.wire.base import encode
 from controller.wire.cells import (
     CellChange,
@@ -100,6 +100,8 @@ class ElectionCells:
         self._quiet: dict[str, tuple[int, float]] = {}
         #: How many records there were since the last snapshot when this process tried to write the next one.
         self._tried_at = -snapshot_every
+        #: Whether the log names a record that is none.
+        self._reported = False
         self._failure: TrimtabError | None = None
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
@@ -228,6 +230,7 @@ class ElectionCells:
             self._read(create=False)
         self._end_silent_sessions()
         self._write_snapshot()
+        self._report_foreign()
 
     def _end_silent_sessions(self) -> None:
         """End the sessions of which nothing was read for their timeouts, while the log answered."""
@@ -244,6 +247,12 @@ class ElectionCells:
         for key, (version, silence) in quiet.items():
             if key != self._session and silence > _timeout_of(self._view.get(key)):
                 self._commit([has(key, version)], [end(key)])
+
+    def _report_foreign(self) -> None:
+        """Say once that somebody writes there what is none of trimtab's."""
+        if not self._reported and self._replay is not None and self._replay.foreign:
+            log.warning("%s: this is no record of an election, and is ignored; so are others", self._replay.foreign)
+            self._reported = True
 
     def _beat(self, session: str) -> CellChange:
         return put(session, b"%d" % (self.session_seconds * 1000))
@@ -323,8 +332,11 @@ class ElectionCells:
     def _hint(self) -> Sequence[Start]:
         """Where the newest record says that one may begin to read."""
         newest = self._connection().read_backwards("election", 0, None, 1)
-        parsed = parse_store_record(newest[-1].value, self._name()) if newest else None
-        return () if parsed is None or not parsed.since else (Start(position=parsed.since),)
+        try:
+            since = parse_store_record(newest[-1].value, self._name()).since if newest else 0
+        except (WireError, StateError):  # who reads the store finds out whether it belongs to it
+            since = 0
+        return (Start(position=since),) if since else ()
 
     def _check_cluster(self) -> bool:
         replay = self._loaded()

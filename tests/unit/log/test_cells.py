@@ -67,6 +67,10 @@ class Site:
     def records(self) -> int:
         return len(list(MemoryLog(self.server).read("election", partition=0).read_to_end()))
 
+    def last(self) -> bytes:
+        """The record that was written last."""
+        return self.server.topic("election")[0].records[-1].value
+
     def fill(self, cells: ElectionCells, times: int) -> None:
         """Write a cell so often, with a session that lives long enough to have snapshots written."""
         cells.session()
@@ -364,7 +368,7 @@ def test_records_that_a_retention_has_deleted_are_missed(site: Site) -> None:
     cells.commit([], [put("a", b"who had read them goes on")])
 
 
-def test_what_is_no_record_is_passed_over_and_what_a_later_release_wrote_is_not(site: Site) -> None:
+def test_what_is_no_record_is_passed_over_and_what_a_later_release_wrote_into_the_store_is_not(site: Site) -> None:
     cells = site.cells()
     cells.commit([], [put("a", b"1")])
     log = MemoryLog(site.server)
@@ -372,9 +376,47 @@ def test_what_is_no_record_is_passed_over_and_what_a_later_release_wrote_is_not(
         log.append([Out("election", garbage, partition=0)], within_seconds=1)
     assert cells.commit([], [put("b", b"2")]) is not None
     assert site.cells().refresh()
-    log.append([Out("election", b'{"v":2,"type":"operation"}', partition=0)], within_seconds=1)
+    log.append([Out("election", site.last().replace(b'"v":1', b'"v":2'), partition=0)], within_seconds=1)
+    for each in (cells, site.cells()):
+        with pytest.raises(StateError, match="later release"):
+            each.refresh()
+
+
+#: Of another topic, of nobody, and of a store that was there before.
+MISROUTED = [
+    b'{"v":null}',
+    b'{"v":2,"type":"operation"}',
+    b'{"v":1,"type":"broker_load","broker":"a"}',
+    b'{"v":2,"store":["0"]}',
+    b'{"v":2,"type":"begin","store":"%032d"}' % 7,
+]
+
+
+@pytest.mark.parametrize("record", MISROUTED)
+def test_a_record_of_another_version_that_names_no_store_or_another_one_stops_nobody(
+    site: Site, record: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    def work() -> None:
+        with closing(site.cells()) as cells:
+            for number in range(3):
+                cells.commit([], [put("a", b"%d" % number)])
+                MemoryLog(site.server).append([Out("election", record, partition=0)], within_seconds=1)
+            late = site.cells()
+            assert late.refresh()
+            assert late.get("a") == cells.get("a") is not None
+            site.fill(cells, 60)
+
+    site.play(work)
+    assert sum("no record of an election" in each.message for each in caplog.records) == 1
+
+
+def test_a_store_that_a_later_release_began_is_not_begun_again(site: Site) -> None:
+    site.cells().commit([], [put("a", b"1")])
+    [begin, *rest] = site.server.topic("election")[0].records
+    begin = begin._replace(value=begin.value.replace(b'"v":1', b'"v":2'))
+    site.server.topic("election")[0].records[:] = [begin, *rest]
     with pytest.raises(StateError, match="later release"):
-        cells.refresh()
+        site.cells().commit([], [put("b", b"2")])
 
 
 def test_another_clusters_topic_is_refused(site: Site) -> None:
