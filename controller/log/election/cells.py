@@ -39,7 +39,9 @@ _ROOM_BYTES: Final = 8 << 20
 #: How many marks are remembered, of those whose snapshots may still come.
 _MARKS: Final = 16
 _NO_DIGEST: Final = bytes(sha256().digest_size)
-#: Of the cells in one part of a snapshot, as they lie there.
+#: Of one cell, as in ZooKeeper.  What has more changes nothing: no part of a snapshot might hold it.
+MAX_CELL_BYTES: Final = 1 << 20
+#: Of the cells in one part of a snapshot, as they lie there, where it holds more than one.
 _PART_BYTES: Final = 700_000
 
 
@@ -83,6 +85,8 @@ class CellState:
         try:
             values = [None if each.value is None else bytes_of(each.value) for each in operation.changes]
         except ValueError:
+            return None
+        if any(value is not None and len(value) > MAX_CELL_BYTES for value in values):
             return None
         if any(each.owner and each.owner not in self.cells for each in operation.changes):
             return None
@@ -317,7 +321,7 @@ def _grouped(cells: Iterable[tuple[str, ElectionCell]]) -> Iterator[list[StoredC
             changed_ms=cell.changed_ms,
             owner=cell.owner,
         )
-        length = len(stored.value) + len(key) + 200
+        length = len(encode(stored)) + 1
         if group and size + length > _PART_BYTES:
             yield group
             group, size = [], 0

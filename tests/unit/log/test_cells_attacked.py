@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from controller.log.election.cells import ABSENT, EXISTS, MAX_BYTES, MAX_CELLS
+from controller.log.election.cells import ABSENT, EXISTS, MAX_BYTES, MAX_CELL_BYTES, MAX_CELLS
 from controller.log.election.store import ElectionCells, end, has, put
 from controller.log.memory import MemoryLog, MemoryReader
 from controller.log.port import OLDEST, LogRecord, LogTopic, Out, Start
@@ -31,8 +31,8 @@ def by_number(cells: ElectionCells) -> None:
 
 
 def by_size(cells: ElectionCells) -> None:
-    for nth in range(MAX_BYTES >> 22):
-        cells.commit([], [put(f"proposals/{nth}", bytes(4 << 20))])
+    for nth in range(MAX_BYTES // MAX_CELL_BYTES):
+        cells.commit([], [put(f"proposals/{nth}", bytes(MAX_CELL_BYTES))])
     for size in (1 << 20, 1 << 10, 1):
         while cells.commit([], [put(f"proposals/more{len(cells.below(''))}", bytes(size))]) is not None:
             pass
@@ -203,6 +203,28 @@ def test_names_may_be_in_any_script(site: Site) -> None:
     late = site.cells()
     assert late.refresh()
     assert late.get("processes/контроллер-東京-🚦") is not None
+
+
+@pytest.mark.parametrize("key", ["東" * 290, "\x01" * 290, '"' * 290])
+def test_a_part_of_a_snapshot_is_no_larger_than_a_log_takes_whatever_the_keys_are(site: Site, key: str) -> None:
+    cells = site.cells()
+    cells.commit([], [put(key, b"")])
+    for start in range(0, 2_000, 500):
+        cells.commit([], [put(f"{key}{nth}", b"", owner=key) for nth in range(start, start + 500)])
+    with_snapshots(site)
+    parts = [len(each.value) for each in site.server.topic("election")[0].records if b'"type":"part"' in each.value]
+    assert parts
+    assert max(parts) < 1_000_000
+    late = site.cells()
+    assert late.refresh()
+    assert len(late.below(key)) == 2_001
+
+
+def test_a_cell_that_no_part_of_a_snapshot_would_hold_is_refused(site: Site) -> None:
+    cells = site.cells()
+    assert cells.commit([], [put("large", bytes(MAX_CELL_BYTES))]) is not None
+    assert cells.commit([], [put("small", b""), put("larger", bytes(MAX_CELL_BYTES + 1))]) is None
+    assert cells.get("small") is None
 
 
 @pytest.mark.parametrize(
