@@ -70,7 +70,7 @@ class CellState:
         cells: Mapping[str, ElectionCell] | None = None,
         *,
         ordinal: int = 0,
-        digest: bytes = bytes(sha256().digest_size),
+        digest: bytes = _NO_DIGEST,
     ) -> None:
         self.cells = dict(cells or {})
         self.ordinal, self.digest = ordinal, digest
@@ -119,10 +119,10 @@ class CellState:
         return condition.version == (ABSENT if cell is None else cell.version)
 
     def _change(self, change: CellChange, value: bytes | None, at_ms: int) -> None:
-        before = self.cells.get(change.key)
         if value is None:
             self._end(change.key)
             return
+        before = self.cells.get(change.key)
         self.size += len(value) - (0 if before is None else len(before.value))
         created = self.ordinal if before is None else before.created
         self.cells[change.key] = ElectionCell(value, self.ordinal, created, at_ms, change.owner)

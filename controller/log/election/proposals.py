@@ -11,7 +11,7 @@ import time
 from typing import Final
 
 from controller.adapters.election.proposals import Proposals, is_hash, no_proposal, read_each, stored_bytes, to_remove
-from controller.log.election.cells import ABSENT
+from controller.log.election.cells import ABSENT, PROPOSALS
 from controller.log.election.shared import unreachable
 from controller.log.election.store import ElectionCells, end, has, put
 from controller.model.errors import ControlsUnreachableError, ProposalRefusedError, WireError
@@ -24,7 +24,6 @@ from controller.wire.proposals import (
     unpack,
 )
 
-_PROPOSALS: Final = "proposals/"
 _PART_BYTES: Final = 512 * 1024
 #: After this, what is not complete was left behind by a process that ended.
 _UNFINISHED_MS: Final = 120_000
@@ -39,7 +38,7 @@ class LogProposals:
     def add(self, proposal: Proposal, content: bytes, *, now_ms: int) -> None:
         """See ProposalStore."""
         head, packed, record = stored_bytes(proposal, content)
-        root = f"{_PROPOSALS}{proposal.hash}"
+        root = f"{PROPOSALS}{proposal.hash}"
         for key in to_remove(self.read_all(), proposal, len(packed), now_ms):
             self.remove(key)
         with unreachable():
@@ -59,7 +58,7 @@ class LogProposals:
         """See ProposalStore."""
         with unreachable():
             self._cells.refresh()
-        return read_each((key.removeprefix(_PROPOSALS) for key, _ in self._cells.below(_PROPOSALS)), self._look)
+        return read_each((key.removeprefix(PROPOSALS) for key, _ in self._cells.below(PROPOSALS)), self._look)
 
     def read(self, key: str) -> StoredProposal | None:
         """See ProposalStore."""
@@ -74,7 +73,7 @@ class LogProposals:
         stored = self.read(key)
         if stored is None:
             raise no_proposal(key)
-        names = (f"{_PROPOSALS}{key}/{number:04d}" for number in range(-(-stored.size // _PART_BYTES)))
+        names = (f"{PROPOSALS}{key}/{number:04d}" for number in range(-(-stored.size // _PART_BYTES)))
         packed = b"".join(cell.value for name in names if (cell := self._cells.get(name)) is not None)
         if len(packed) != stored.size:
             raise WireError("bad_value", f"{len(packed)} bytes of content, and its head says {stored.size}")
@@ -82,7 +81,7 @@ class LogProposals:
 
     def write(self, key: str, record: ProposalRecord, version: int) -> bool:
         """See ProposalStore."""
-        root = f"{_PROPOSALS}{key}"
+        root = f"{PROPOSALS}{key}"
         name = f"{root}/record"
         change = put(name, encode_proposal_record(record), root)
         with unreachable():
@@ -91,7 +90,7 @@ class LogProposals:
     def remove(self, key: str) -> None:
         """See ProposalStore."""
         with unreachable():
-            self._cells.commit([], [end(f"{_PROPOSALS}{key}")])
+            self._cells.commit([], [end(f"{PROPOSALS}{key}")])
 
     def close(self) -> None:
         """See ProposalStore."""
@@ -99,12 +98,12 @@ class LogProposals:
 
     def _look(self, key: str) -> StoredProposal | None:
         """The proposal *key*; None while it is not complete.  WireError where it cannot be read."""
-        head = self._cells.get(f"{_PROPOSALS}{key}")
+        head = self._cells.get(f"{PROPOSALS}{key}")
         if head is None:
             return None
         if len(head.value) > MAX_HEAD_BYTES:
             raise WireError("too_large", f"its head has {len(head.value)} bytes, allowed: {MAX_HEAD_BYTES}")
-        record = self._cells.get(f"{_PROPOSALS}{key}/record")
+        record = self._cells.get(f"{PROPOSALS}{key}/record")
         if record is None:
             if time.time() * 1000 - head.changed_ms > _UNFINISHED_MS:
                 raise WireError("bad_value", "a process ended while it was written")
