@@ -368,7 +368,10 @@ def test_records_that_a_retention_has_deleted_are_missed(site: Site) -> None:
     cells.commit([], [put("a", b"who had read them goes on")])
 
 
-def test_what_is_no_record_is_passed_over_and_what_a_later_release_wrote_into_the_store_is_not(site: Site) -> None:
+@pytest.mark.parametrize("later", [(b'"v":1', b'"v":2'), (b'"type":"operation"', b'"type":"lease"')])
+def test_what_is_no_record_is_passed_over_and_what_a_later_release_wrote_into_the_store_is_not(
+    site: Site, later: tuple[bytes, bytes]
+) -> None:
     cells = site.cells()
     cells.commit([], [put("a", b"1")])
     log = MemoryLog(site.server)
@@ -376,7 +379,7 @@ def test_what_is_no_record_is_passed_over_and_what_a_later_release_wrote_into_th
         log.append([Out("election", garbage, partition=0)], within_seconds=1)
     assert cells.commit([], [put("b", b"2")]) is not None
     assert site.cells().refresh()
-    log.append([Out("election", site.last().replace(b'"v":1', b'"v":2'), partition=0)], within_seconds=1)
+    log.append([Out("election", site.last().replace(*later), partition=0)], within_seconds=1)
     for each in (cells, site.cells()):
         with pytest.raises(StateError, match="later release"):
             each.refresh()

@@ -10,7 +10,7 @@ from controller.log.election.store import ElectionCells, end, has, put
 from controller.log.memory import MemoryLog, MemoryReader
 from controller.log.port import OLDEST, LogRecord, LogTopic, Out, Start
 from controller.model.controls import OperatorControls
-from controller.model.errors import TrimtabError
+from controller.model.errors import StateError, TrimtabError
 from tests.simulation.loop import Process, Simulation
 from tests.simulation.standins import standing_in
 from tests.unit.log.test_cells import SESSION, Site, loses, never
@@ -320,3 +320,29 @@ def test_who_registers_again_before_its_old_session_has_ended_stays_registered(s
 
     site.play(work)
     assert seen == [1]
+
+
+def test_a_topic_that_was_created_again_and_counts_on_gets_the_cells_of_those_who_run(site: Site) -> None:
+    """As on Pulsar, whose positions never come again: the next snapshot brings back what the leader has read."""
+    seen = list[str]()
+
+    def work() -> None:
+        leadership, controls = site.election().leadership(), site.election().controls()
+        assert leadership.acquire(never)
+        leadership.claim(0)
+        controls.write(OperatorControls(), ABSENT)
+        site.sim.sleep(SESSION)
+        partition = site.server.topic("election")[0]
+        partition.records.clear()
+        partition.first = partition.next
+        site.sim.sleep(SESSION)
+        leadership.check()
+        with pytest.raises(StateError, match="first records are gone"):
+            site.cells().refresh()
+        site.sim.sleep(400 * SESSION)
+        assert controls.version() == site.election().controls().version() != ABSENT
+        leadership.check()
+        seen.append("leads")
+
+    site.play(work, seconds=500 * SESSION)
+    assert seen == ["leads"]
