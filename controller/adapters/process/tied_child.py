@@ -28,6 +28,8 @@ NOTHING_FOUND_VARIABLE: Final = "TRIMTAB_NOTHING_FOUND_EXIT_CODE"
 #: The child's limit is later than the parent's by this: where both run, the parent ends the child and says why.
 _LATER_SECONDS: Final = 5.0
 _ENDED: Final = 1
+#: The exit code of a program that is there and cannot be run, as shells have it.
+_NOT_RUN: Final = 126
 
 
 @contextmanager
@@ -118,7 +120,11 @@ def _become(command: list[str], environment: MutableMapping[str, str] = os.envir
     for descriptor in (parent, program_ended):
         os.close(descriptor)
     os.set_inheritable(held_by_program, True)
-    os.execvpe(command[0], command, environment)
+    try:
+        os.execvpe(command[0], command, environment)
+    except OSError as error:  # as of a script without #!
+        os.write(2, f"trimtab: {command[0]} cannot be run: {error.strerror}\n".encode())
+        os._exit(_NOT_RUN)
 
 
 if __name__ == "__main__":

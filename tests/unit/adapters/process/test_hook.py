@@ -38,6 +38,16 @@ def test_why_it_failed_is_said(script: str, why: str) -> None:
     assert run_hook(["sh", "-c", script], {}, _SECONDS, ignore) == why
 
 
+def test_a_program_that_cannot_be_run_is_named_without_a_trace(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "restart"
+    script.write_text("echo no interpreter is named\n", encoding="utf-8")
+    script.chmod(0o755)
+    assert run_hook([str(script)], {}, _SECONDS, ignore) == "ended with exit code 126"
+    assert capfd.readouterr().err == f"trimtab: {script} cannot be run: Exec format error\n"
+
+
 def test_it_is_ended_with_all_that_it_started_when_its_time_is_over(tmp_path: Path) -> None:
     began, started = time.monotonic(), tmp_path / "pid"
     why = run_hook(["sh", "-c", _START_ANOTHER, "sh", str(started)], {}, 0.5, ignore)
