@@ -260,6 +260,10 @@ class OperatorControls:
     #: MAX_REQUESTS, for REQUEST_MS.
     requests: tuple[AnsweredRequest, ...] = ()
 
+    def drains(self, broker: str) -> bool:
+        """Whether *broker* is drained."""
+        return any(each.broker == broker for each in self.drained)
+
     def mode_in_force(self, mode: str) -> str:
         """The mode that applies; *mode* is that of the settings."""
         return mode if self.mode is None else self.mode.value

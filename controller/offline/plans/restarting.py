@@ -75,30 +75,29 @@ class StepRestarts:
         for number, broker in enumerate(self._brokers):
             controls = self._controls()
             progress = self._lease.restarts(controls)
-            if broker in {each.broker for each in controls.drained}:
-                self._restart(broker, progress)
+            if controls.drains(broker) and self._restart(broker, progress):
                 continue
             if progress.broker not in self._brokers[number:]:
                 self._note(f"{broker} is not drained any more, so it was not restarted")
             self._until_released(broker)
 
-    def _restart(self, broker: str, progress: PlanRestarts) -> None:
-        before = progress.started_ms
-        if progress.broker != broker:
-            self._require_empty(broker)
-            before = self._started_ms(broker)
-            self._run_hook(broker, before)
-        elif not self._has_been_restarted(broker, progress):
-            self._run_hook(broker, before)
+    def _restart(self, broker: str, progress: PlanRestarts) -> bool:
+        """Restart *broker*; False where a person has released it meanwhile."""
+        is_first = progress.broker != broker
+        before = self._started_ms(broker) if is_first else progress.started_ms
+        is_done = not is_first and self._has_been_restarted(broker, progress)
+        if not is_done and not self._run_hook(broker, before, may_be_down=not is_first):
+            return False
         self._until_swept(broker, self._until_healthy(broker, before))
         self.restarted.append(broker)
         if not self._how.releases:
             release = self._around.command("release", broker, "--key", "FILE")
             self._note(f"{broker} is back and healthy, and stays drained: `{release}` proposes its release")
-            return
+            return True
         self._lease.release(broker)
         self._until_released(broker)
         self._around.say(f"{broker}: back and healthy, released")
+        return True
 
     def _has_been_restarted(self, broker: str, progress: PlanRestarts) -> bool:
         """Whether the hook that an earlier process ran has restarted *broker*, which may be starting still."""
@@ -113,12 +112,17 @@ class StepRestarts:
             return False
         return True
 
-    def _run_hook(self, broker: str, before: int) -> None:
-        if self._answers(broker):
-            self._require_empty(broker)
-        while self._hold():
-            self._pause()
-        self._lease.begin_restart(broker, before)
+    def _run_hook(self, broker: str, before: int, *, may_be_down: bool) -> bool:
+        """Have the hook restart *broker*; False where a person has released it, so that no hook ran."""
+        while self._controls().drains(broker):
+            if not may_be_down or self._answers(broker):
+                self._require_empty(broker)
+            if not self._hold():
+                break
+            while self._hold():  # it may get bundles in a pause
+                self._pause()
+        if not self._lease.begin_restart(broker, before):
+            return False
         self._around.say(f"{broker}: empty, the hook restarts it")
         problems = list[TrimtabError]()
 
@@ -134,6 +138,7 @@ class StepRestarts:
             raise self._failed(broker, f"the hook {why}")
         if problems:
             raise problems[0]
+        return True
 
     def _require_empty(self, broker: str) -> None:
         """RestartFailedError while a restart of *broker* would cut off clients, or nobody knows whether it would."""

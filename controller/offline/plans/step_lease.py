@@ -181,10 +181,16 @@ class StepLease:
             return known
         return PlanRestarts(plan=self.sha256, step=step)
 
-    def begin_restart(self, broker: str, started_ms: int) -> None:
-        """Remember that the hook is to replace the process of *broker* that started at *started_ms*, epoch ms."""
+    def begin_restart(self, broker: str, started_ms: int) -> bool:
+        """Remember that the hook is to replace the process of *broker* that started at *started_ms*, epoch ms.
+
+        False, and nothing is changed, where the broker is not drained any more.
+        """
         restarts = PlanRestarts(plan=self.sha256, step=self.number + 1, broker=broker, started_ms=started_ms)
-        self._change("restart", broker, lambda now: replace(now, restarts=restarts))
+        controls = self._change(
+            "restart", broker, lambda now: replace(now, restarts=restarts) if now.drains(broker) else now
+        )
+        return controls.drains(broker)
 
     def hook_failed(self, why: str) -> None:
         """Remember that the hook has failed, because of *why*."""
@@ -199,12 +205,17 @@ class StepLease:
         )
         self.released.add(broker)
 
-    def _change(self, action: str, detail: str, how: Callable[[OperatorControls], OperatorControls]) -> None:
+    def _change(
+        self, action: str, detail: str, how: Callable[[OperatorControls], OperatorControls]
+    ) -> OperatorControls:
+        """Change the controls, unless *how* returns what it was given; the controls after that."""
+
         def changed(now: OperatorControls) -> OperatorControls:
             self._require_mine(now)
-            return how(now).with_change(self._entry(action, detail))
+            after = how(now)
+            return now if after is now else after.with_change(self._entry(action, detail))
 
-        self.around.change(changed)
+        return self.around.change(changed)
 
     def _began(self, now: OperatorControls, drained: Sequence[Drained]) -> ControlChange:
         new = [each.broker for each in drained if each not in now.drained]

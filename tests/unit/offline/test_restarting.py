@@ -211,6 +211,28 @@ def test_no_hook_runs_before_a_pause_has_ended(brokers: Brokers) -> None:
     assert brokers.hooked == [BROKER]
 
 
+@pytest.mark.parametrize("drained_again", [False, True])
+def test_no_hook_runs_for_a_broker_that_a_person_released_in_a_pause(brokers: Brokers, drained_again: bool) -> None:
+    plan, live = drain(brokers), brokers.live
+    live.run(plan).run()
+    live.change(pauses=(Pause(by="bob", reason="storm", at_ms=1),))
+    slept, drained = iter(range(1000)), live.controls.drained
+
+    def release() -> None:
+        if next(slept) == 6:
+            live.change(pauses=(), drained=drained if drained_again else ())
+            other = next(each for each in plan.brokers if each != BROKER)
+            live.hand(live.bundles_on(other)[0], other, BROKER)
+
+    live.meanwhile = release
+    if drained_again:
+        with pytest.raises(RestartFailedError, match="it has 1 bundle"):
+            brokers.run(plan)
+    else:
+        assert brokers.run(plan).restarted == ()
+    assert brokers.hooked == []
+
+
 @pytest.mark.parametrize("when", ["the hook runs", "the broker is waited for"])
 def test_stop_all_ends_it_once_the_restart_is_done(brokers: Brokers, when: str) -> None:
     plan, live = rolling(brokers), brokers.live
