@@ -196,9 +196,7 @@ def _config(diff_ids: list[str], root: Path, *, version: str, commit: str, time:
             },
         },
         "rootfs": {"type": "layers", "diff_ids": diff_ids},
-        "history": [
-            {"created": created, "created_by": name} for name in ("Debian 12", "packages of Python", "trimtab")
-        ],
+        "history": [{"created": created, "created_by": name} for name in _LAYERS],
     }
 
 
