@@ -13,6 +13,7 @@ import sys
 import tarfile
 import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -105,11 +106,8 @@ def main(
         wrong = list(problems(version, ROOT, is_draft=draft))
         if wrong:
             raise SettingsError("this is not ready to be released:\n" + "\n".join(f"  {each}" for each in wrong))
-        if folder.exists():
-            raise SettingsError(f"{folder}: there is such a file or folder already: choose another --out")
-        with TemporaryDirectory(prefix="trimtab-release-") as scratch:
+        with new_folder(folder), TemporaryDirectory(prefix="trimtab-release-") as scratch:
             release = exported(version, Path(scratch), folder)
-            folder.mkdir(parents=True)
             make(release, Path(scratch))
             used = make_whole(release, Path(scratch), system_packages=system_packages, image=image)
             provenance = release.file(".provenance.json")
@@ -118,11 +116,25 @@ def main(
             sums = write_checksums(folder)
             if signing_key is not None:
                 sign(signing_key, sums, provenance)
-    except TrimtabError as error:
+    except (TrimtabError, OSError) as error:  # as of a disk that is full
         sys.exit(f"release: {error}")
     for path in sorted(folder.iterdir()):
         typer.echo(f"{path.stat().st_size:>12,} {path.name}")
     typer.echo(f"in {folder}; nothing was published")
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Make *folder*, and remove it where the block fails: half a release is none.  SettingsError where it is there."""
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise SettingsError(f"{folder}: there is such a file or folder already: choose another --out") from None
+    try:
+        yield
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def problems(version: str, root: Path, *, is_draft: bool = False) -> Iterator[str]:

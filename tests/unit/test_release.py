@@ -21,7 +21,7 @@ from tests.supply_chain.environment import copy_package
 from tests.supply_chain.image import trust_store
 from tests.supply_chain.materials import ROOT
 from tests.supply_chain.provenance import SUMS, sha256, sign, statement, write_checksums
-from tests.supply_chain.release import problems, release_notes
+from tests.supply_chain.release import new_folder, problems, release_notes
 from tests.supply_chain.system_packages import write_system_packages
 
 _CHANGELOG = (
@@ -54,6 +54,23 @@ def test_each_place_with_another_version_is_named_and_so_is_what_else_is_missing
         assert place in found
     assert "no section" not in found
     assert '"## 9.8.7"' in "\n".join(problems("9.8.7", ROOT))
+
+
+def test_a_release_that_fails_leaves_no_folder_behind(tmp_path: Path) -> None:
+    folder = tmp_path / "dist" / "0.1.0"
+    with pytest.raises(FileNotFoundError), new_folder(folder):
+        (folder / "half.whl").write_bytes((folder / "missing").read_bytes())
+    assert not folder.exists()
+    with new_folder(folder):
+        (folder / "half.whl").touch()
+    assert folder.exists()
+
+
+def test_a_folder_that_is_there_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "trimtab.whl").touch()
+    with pytest.raises(TrimtabError, match="choose another --out"), new_folder(tmp_path):
+        pass
+    assert [each.name for each in tmp_path.iterdir()] == ["trimtab.whl"]
 
 
 @pytest.fixture
