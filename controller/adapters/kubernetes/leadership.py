@@ -113,8 +113,8 @@ class LeaseLeadership:
             except KubernetesUnreachableError:
                 if not self._answered:
                     raise
-            except LeaseConflictError:
-                continue
+            except LeaseConflictError as error:  # most often another one has it now
+                log.debug("%s", error)
             self._end.wait(self._seconds / _RENEWALS)
         return False
 

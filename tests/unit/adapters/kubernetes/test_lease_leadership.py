@@ -71,6 +71,18 @@ def test_a_lease_is_renewed_while_its_holder_lives(lead: Callable[..., LeaseLead
     first.check()
 
 
+@pytest.mark.parametrize("refused", ["POST", "PUT"])
+def test_who_finds_the_lease_changed_by_others_each_time_does_not_ask_without_a_pause(
+    api: FakeKubernetes, lead: Callable[..., LeaseLeadership], refused: str
+) -> None:
+    if refused == "PUT":
+        api.store("trimtab", {"metadata": {}, "spec": {}})
+    api.fails = lambda method: 409 if method == refused else 0
+    ends = time.monotonic() + SECONDS
+    assert not lead().acquire(lambda: time.monotonic() > ends)
+    assert len(api.requests) <= 20
+
+
 def test_a_holder_that_is_silent_is_replaced_after_it_has_given_up_itself(
     api: FakeKubernetes, lead: Callable[..., LeaseLeadership]
 ) -> None:
