@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import uuid4
 
+from controller.adapters.disk.commit import commit
 from controller.adapters.election.registry import RENEWED_EVERY, Registry
 from controller.adapters.metrics.process import ProcessMetrics
 from controller.adapters.process import signals
-from controller.adapters.process.own_commit import own_commit
 from controller.model.errors import TrimtabError, WireError
 from controller.settings.log import LogInFolder
 from controller.settings.trimtab_toml import Settings
@@ -125,7 +125,7 @@ def _description(settings: Settings, metrics: ProcessMetrics, version: str) -> C
 
     def describe() -> RunningProcess:
         if not description:
-            description["commit"] = own_commit()
+            description["commit"] = commit()
         (ready, state), work = metrics.health.now, metrics.work
         assert metrics.role != "web", "the page's server is not in the registry"
         takes = metrics.role == "executor"

@@ -41,7 +41,7 @@ class RunningProcess(ProcessDocument):
     role: Role
     version: Name
     commit: NameOrEmpty = ""
-    """Of the source that runs, in hexadecimal; "": not known."""
+    """Of the source that runs, as `trimtab --version` has it; "": not known."""
     started_at: Millis
     """By the clock of its host."""
     standstill_ms: Count = 0

@@ -18,8 +18,14 @@ _SECONDS: Final = 10
 
 
 def commit(file: Path = FILE) -> str:
-    """The first digits of the commit; ``-dirty`` follows where files differed from it.  Empty where it is not known."""
-    text = file.read_text(encoding="utf-8").strip()
+    """The first digits of the commit; ``-dirty`` follows where files differed from it.  Empty where it is not known.
+
+    Calls git in a checkout, so not for a thread that has to go on.
+    """
+    try:
+        text = file.read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
     if text.startswith("$"):
         return _of_checkout(file.parents[1])
     digits, *changed = text.split("-")

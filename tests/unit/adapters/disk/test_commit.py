@@ -45,6 +45,13 @@ def test_sources_without_a_repository_do_not_know_their_commit(file: Path) -> No
         assert file.read_text(encoding="utf-8") == _PLACEHOLDER
 
 
+def test_a_package_whose_file_is_missing_or_is_no_text_does_not_know_its_commit(file: Path) -> None:
+    file.write_bytes(b"\xff\xfe")
+    assert commit(file) == ""
+    file.unlink()
+    assert commit(file) == ""
+
+
 @pytest.mark.slow
 def test_a_checkout_asks_git_and_says_where_files_differ(file: Path) -> None:
     sha = _commit_all(file.parents[1])
