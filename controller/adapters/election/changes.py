@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from controller.adapters.election.controls import ControlStore
+from controller.adapters.election.retries import retried
 from controller.model.controls import (
     MAX_DRAINED,
     MAX_EXCLUDED,
@@ -31,7 +32,6 @@ from controller.wire.readable import utc
 #: The controls after a change, of those before it.  TrimtabError: it cannot be made, and nothing is changed.
 ControlsChange: TypeAlias = Callable[[OperatorControls], OperatorControls]
 
-_TRIES: Final = 5
 #: Brokers, persons, or bundles and namespaces, that a sentence names.
 _MAX_NAMED: Final = 10
 #: The value of a mode that stands for the one in the settings.
@@ -219,7 +219,8 @@ def change_controls(
     *may_replace*: controls that cannot be read are replaced, too, and *say* is called with what that means.  Only what
     pauses may ask for that: with others commands would be issued again, to drained brokers, too.  Raises TrimtabError.
     """
-    for _ in range(_TRIES):
+
+    def attempt() -> tuple[OperatorControls, OperatorControls] | None:
         try:
             before, version = store.read()
         except ControlsCorruptError as error:
@@ -228,9 +229,9 @@ def change_controls(
             say(f"{error}; they are replaced: set a mode other than the settings' again, and drain brokers again")
             before, version = OperatorControls(), store.version()
         after = change(before)
-        if after == before or store.write(after, version):
-            return before, after
-    raise TrimtabError(f"the controls were not changed: others changed them during each of {_TRIES} tries; try again")
+        return (before, after) if after == before or store.write(after, version) else None
+
+    return retried("the controls", attempt)
 
 
 def _ending(standing: Sequence[Pause], names: Collection[str] | None) -> list[Pause]:

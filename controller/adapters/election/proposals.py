@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple, Protocol
 
-from controller.model.errors import NothingFoundError, ProposalRefusedError, TrimtabError, WireError
+from controller.adapters.election.retries import retried
+from controller.model.errors import NothingFoundError, ProposalRefusedError, WireError
 from controller.model.proposals import ENDED, Proposal, ProposalRecord, StoredProposal
 from controller.wire.proposals import encode_head, encode_proposal_record, pack
 
@@ -139,20 +140,18 @@ def to_remove(store: Proposals, new: Proposal, size: int, now_ms: int) -> Sequen
     return removed
 
 
-def change_record(
-    store: ProposalStore, key: str, how: Callable[[StoredProposal], ProposalRecord], *, tries: int = 5
-) -> StoredProposal:
+def change_record(store: ProposalStore, key: str, how: Callable[[StoredProposal], ProposalRecord]) -> StoredProposal:
     """Replace the record of the proposal *key* by *how* of it; again where it changed meanwhile.
 
-    NothingFoundError where there is none; TrimtabError where others changed it during each of the *tries*.
+    NothingFoundError where there is none; TrimtabError where others were faster each time.
     """
-    for _ in range(tries):
+
+    def attempt() -> StoredProposal | None:
         stored = require(store, key)
-        if store.write(key, how(stored), stored.version):
-            return require(store, key)
-    raise TrimtabError(
-        f"the proposal {key[:12]} was not changed: others changed it during each of {tries} tries; try again"
-    )
+        return stored if store.write(key, how(stored), stored.version) else None
+
+    retried(f"the proposal {key[:12]}", attempt)
+    return require(store, key)
 
 
 def require(store: ProposalStore, key: str) -> StoredProposal:
