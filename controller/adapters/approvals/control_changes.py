@@ -14,9 +14,9 @@ from controller.adapters.election.changes import (
     resumed_by_request,
 )
 from controller.adapters.election.controls import ControlStore
-from controller.adapters.election.proposals import ProposalStore, require
+from controller.adapters.election.proposals import ProposalStore, change_record, require
 from controller.model.controls import OperatorControls, Pause
-from controller.model.proposals import ControlRequest, ProposalState, StoredProposal
+from controller.model.proposals import ControlRequest, ProposalRecord, ProposalState, StoredProposal
 from controller.settings.approvals import ApprovalSettings
 
 #: The mode in which nothing is issued, which everybody may set.
@@ -71,12 +71,20 @@ def enact_approved(
 
     ProposalRefusedError where it is not approved.
     """
-    grant, stored = grant_of(store, key, policy, cluster, now_ms), require(store, key)
-    statement = stored.proposal.statement.statement
+    grant, proposal = grant_of(store, key, policy, cluster, now_ms), require(store, key).proposal
+    statement = proposal.statement.statement
     change = change_of(grant.request, statement.author, statement.reason, now_ms)
-    changed = enact(controls, grant, change)
-    progress = replace(stored.record.progress, state=ProposalState.DONE, by=statement.author, at_ms=now_ms)
-    store.write(key, replace(stored.record, progress=progress), stored.version)
+
+    def once(now: OperatorControls) -> OperatorControls:
+        # Of two approvals at once, on two servers, both may come here: what was set meanwhile is not overridden.
+        return now if any(each.request == grant.request for each in now.grants) else change(now)
+
+    def done(stored: StoredProposal) -> ProposalRecord:
+        progress = replace(stored.record.progress, state=ProposalState.DONE, by=statement.author, at_ms=now_ms)
+        return replace(stored.record, progress=progress)
+
+    changed = enact(controls, grant, once)
+    change_record(store, key, done)
     return changed
 
 
