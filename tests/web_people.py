@@ -6,7 +6,14 @@ from typing import Final
 from controller.web.access.tokens import token_hash
 
 #: Name -> role.
-PEOPLE: Final = {"vera": "viewer", "otto": "operator", "olga": "operator", "anna": "approver", "x" * 101: "operator"}
+PEOPLE: Final = {
+    "vera": "viewer",
+    "otto": "operator",
+    "olga": "operator",
+    "anna": "approver",
+    "abel": "approver",
+    "x" * 101: "operator",
+}
 #: Lines of [web] of a server on which people change things.
 WRITES: Final = ("[web]", "writes = true", "requests_per_second = 10000.0", 'anonymous = "operator"')
 
