@@ -93,6 +93,9 @@ class ControlDesk(Desk[ControlStore, ControlsRead]):
                 after = change_controls(store, lambda now: _changed(now, write), may_replace=write.may_replace)[1]
         except _AnsweredError as error:
             return _answered(error.before)
+        except RefusedError:
+            self.cached.forget()  # another process changed them: whoever looks again sees that
+            raise
         except TrimtabError as error:
             raise _not_now(str(error)) from error
         self._after_change()
@@ -118,7 +121,11 @@ class ControlDesk(Desk[ControlStore, ControlsRead]):
             now = self.read().controls
         except TrimtabError as error:
             raise _not_now(str(error)) from error
-        _refuse_outdated(now, write)
+        try:
+            _refuse_outdated(now, write)
+        except RefusedError:
+            self.cached.forget()
+            raise
 
     def write_after(self, write: ControlsWrite, answer: str) -> None:
         """Make the change of *write* for something that is done already, answered with *answer*; best effort."""

@@ -15,6 +15,7 @@ from controller.web.app import create_app
 from controller.web.control_desk import ControlDesk
 from controller.web.site import Site
 from tests.page_data import BROKERS, NAMESPACE
+from tests.proposals import key_of
 from tests.web_people import WRITES, token_of, tokens_file
 from tests.web_sites import site
 
@@ -150,6 +151,18 @@ def test_who_looked_at_older_controls_hears_who_changed_them_and_when(shown: Sit
     assert "mode observe, by anna: why" in refused.json()["detail"]
     assert _stored(shown) == before
     assert otto.post("mode", mode="active").status_code == 200
+
+
+@pytest.mark.parametrize("approvals", [(), ("[approvals.keys.ada]", f'key = "{key_of("ada").public_text}"')])
+def test_who_was_too_late_and_looks_again_sees_what_another_server_changed(
+    tmp_path: Path, approvals: tuple[str, ...]
+) -> None:
+    web = (*WRITES, tokens_file(tmp_path), *approvals)
+    one, other = (Person(site(tmp_path, "east", web=web), "otto") for _ in range(2))
+    seen = one.version()
+    assert other.post("mode", seen, mode="observe").status_code == 200
+    assert one.post("mode", seen, mode="dry_run").status_code == 412
+    assert one.post("mode", one.version(), mode="observe").status_code == 200
 
 
 @pytest.mark.parametrize("version", ['"nonsense"', 'W/"*"', "", ","])
