@@ -66,6 +66,7 @@ class ShownCluster:
         )
         #: What ``proposal_answers`` worked out last: of which reading, at which time in steps, and the answers.
         self._answers: tuple[Proposals, int, list[ProposalAnswer]] = (Proposals((), {}), 0, [])
+        self._answering = threading.Lock()
         self._written = written
         #: Of the controls when the status was last known to be as new as they are.
         self._seen_version = ""
@@ -77,14 +78,16 @@ class ShownCluster:
     def proposal_answers(self, stored: Proposals, now_ms: int) -> list[ProposalAnswer]:
         """The proposals of *stored*, the oldest first, by the policy; no older than what is read of them.
 
-        Every page counts those that wait, and this verifies the signature of each statement, so it is done once.
+        Every page counts those that wait, and this verifies the signature of each statement, so it is done once, also
+        where all open pages are loaded anew at the same time.
         """
         step = int(now_ms / 1000 / _PROPOSALS_SECONDS)
-        known, known_step, answers = self._answers
-        if known is not stored or known_step != step:
-            answers = [proposal_answer(each, self.settings, now_ms) for each in stored.proposals]
-            self._answers = (stored, step, answers)
-        return answers
+        with self._answering:
+            known, known_step, answers = self._answers
+            if known is not stored or known_step != step:
+                answers = [proposal_answer(each, self.settings, now_ms) for each in stored.proposals]
+                self._answers = (stored, step, answers)
+            return answers
 
     def set_by_people(
         self, wait_seconds: float, wait: Callable[[threading.Event, float], object]

@@ -1,8 +1,11 @@
 """Pages of proposals: what they say, what their forms do without a script, and to whom they offer what."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
@@ -131,6 +134,26 @@ def test_signatures_are_verified_once_for_all_pages_until_the_proposals_are_read
     at = shown.now_ms()
     shown.now_ms = partial(int, at + 30 * 86_400_000)
     assert key not in anna.get("/plans").text, "it has expired meanwhile"
+
+
+def test_pages_that_are_loaded_at_the_same_time_verify_a_signature_once(
+    shown: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proposed(shown)
+    cluster, verified, both = next(iter(shown.clusters.values())), list[StoredProposal](), Barrier(2)
+
+    def answer(each: StoredProposal, settings: Settings, now_ms: int) -> ProposalAnswer:
+        verified.append(each)
+        with suppress(BrokenBarrierError):
+            both.wait(0.05)
+        return proposal_answer(each, settings, now_ms)
+
+    monkeypatch.setattr("controller.web.site.proposal_answer", answer)
+    stored = cluster.proposals.read()
+    with ThreadPoolExecutor(2) as pages:
+        first, second = pages.map(partial(cluster.proposal_answers, stored), [shown.now_ms()] * 2)
+    assert first == second
+    assert len(verified) == 1
 
 
 @pytest.fixture
