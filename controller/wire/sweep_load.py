@@ -129,13 +129,13 @@ def _arrow_load(sweep: ArrowSweep, limits: DetailLimits) -> SweepLoad:
     topics = np.bincount(bundle, minlength=bundles)
     numbers = sums(bundle, topics, columns)
     near = near_split(numbers, limits) | _cut(sweep, bundles)
-    segments: Any = pc.starts_with(batch.column("topic"), SEGMENT_DOMAIN)
-    rows = np.flatnonzero(near[bundle] | segments.to_numpy(zero_copy_only=False))
+    is_segment = _of_domain(batch, SEGMENT_DOMAIN)
+    rows = np.flatnonzero(near[bundle] | is_segment)
     rows = rows[np.argsort(bundle[rows], kind="stable")]
     names_of_kept = batch.column("topic").take(pa.array(rows, pa.int64())).to_pylist()
     return SweepLoad(
         stats=in_stats(numbers),
-        kinds=_kinds(batch, bundle, topics),
+        kinds=_kinds(batch, bundle, topics, is_segment),
         detail=_detail(bundle, bundles, map(str, names_of_kept), columns, rows),
     )
 
@@ -148,18 +148,24 @@ def _detail(bundle: Ints, bundles: int, names: Iterable[str], columns: Sequence[
     return TopicDetail.of(sizes, place[:, 0], load, place[:, 1])
 
 
-def _kinds(batch: pa.RecordBatch, bundle: Ints, topics: Ints) -> KindFlags:
-    """(bundles,) the kinds of their topics; *bundle* and *topics* as in :func:`sums`."""
+def _kinds(batch: pa.RecordBatch, bundle: Ints, topics: Ints, is_segment: Bools) -> KindFlags:
+    """(bundles,) the kinds of their topics; *bundle* and *topics* as in :func:`sums`, *is_segment*: (topics,)."""
 
-    def count_of(domain: str) -> Ints:
-        starts: Any = pc.starts_with(batch.column("topic"), domain)
-        if not starts.true_count:
-            return np.zeros(len(topics), np.int64)
-        return np.bincount(bundle[starts.to_numpy(zero_copy_only=False)], minlength=len(topics))
+    def count_of(domain: Bools) -> Ints:
+        return np.bincount(bundle[domain], minlength=len(topics))
 
-    non_persistent, segments = count_of(NON_PERSISTENT_DOMAIN), count_of(SEGMENT_DOMAIN)
+    non_persistent, segments = count_of(_of_domain(batch, NON_PERSISTENT_DOMAIN)), count_of(is_segment)
     flags = np.where(non_persistent > 0, NON_PERSISTENT, 0) | np.where(non_persistent < topics, PERSISTENT, 0)
     return (flags | np.where(segments > 0, SEGMENTS, 0)).astype(np.uint8)
+
+
+def _of_domain(batch: pa.RecordBatch, domain: str) -> Bools:
+    """(topics,) whether the name of each begins with *domain*."""
+    starts: Any = pc.starts_with(batch.column("topic"), domain)
+    if not starts.true_count:
+        return np.zeros(len(starts), np.bool_)
+    mask: Bools = starts.to_numpy(zero_copy_only=False)
+    return mask
 
 
 def _cut(sweep: ArrowSweep, bundles: int) -> Bools:

@@ -214,7 +214,9 @@ def topics_for_splits(loads: Loads, near: Bools, max_topics: int | None, interva
     """
     detail = loads.detail
     bundle = np.repeat(np.arange(len(near)), detail.sizes)
-    counts = near[bundle] | ((detail.segment != NO_SEGMENT) & detail.load.any(axis=1))
+    counts = near[bundle]
+    segments = np.flatnonzero(~counts & (detail.segment != NO_SEGMENT))
+    counts[segments] = detail.load[segments].any(axis=1)
     size = np.bincount(bundle[counts], minlength=len(near))
     if max_topics is not None:
         for which in (near, ~near):
