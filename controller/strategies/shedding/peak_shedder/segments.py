@@ -88,7 +88,7 @@ def _sizes(
     view: ClusterView, topics: ScalableTopics, load: Floats, pools: Pools, percent: float
 ) -> tuple[list[Floats], Ints]:
     """(bundles,) bytes/s of each topic that counts, and which topics these are."""
-    bundles, n = view.bundles, len(view.brokers)
+    bundles, owner, n = view.bundles, _owners(view), len(view.brokers)
     now = bundles.load[:, THROUGHPUT_IN] + bundles.load[:, THROUGHPUT_OUT]
     smooth = load[:, THROUGHPUT_IN] + load[:, THROUGHPUT_OUT]
     # A segment's load is known of this interval alone: its share of its bundle's is that of the load that counts.
@@ -102,7 +102,7 @@ def _sizes(
     for topic in candidates.tolist():
         segments = slice(int(topics.starts[topic]), int(topics.starts[topic + 1]))
         size = np.bincount(topics.bundle[segments], traffic[segments], len(bundles)).astype(np.float64)
-        on_broker = _on(_owners(view), size, n)
+        on_broker = _on(owner, size, n)
         sizes.append(size)
         excess.append(float(on_broker.max(initial=0.0)) - _fair(size, on_broker, pools))
     over = np.array(excess)
