@@ -44,7 +44,7 @@ _ANSWER_SECONDS: Final = 5.0
 SESSIONS: Final = "sessions/"
 #: How to recover from a damaged topic, for messages.
 _REMEDY: Final = (
-    "Stop all processes, delete the topic, and start them again: controls, proposals and approvals are lost with it"
+    "stop all processes, delete the topic, and start them again: controls, proposals and approvals are lost with it"
 )
 #: A snapshot is written after so many records, or after twice the bytes of all cells and these.
 SNAPSHOT_EVERY: Final = 1_000
@@ -278,7 +278,7 @@ class ElectionCells:
             return True
         raise StateError(
             f"{self._name()}: records are missing there, or were changed: does the topic have a retention, or does"
-            f" anybody else write there?  {_REMEDY}"
+            f" anybody else write there?  To start anew, {_REMEDY}"
         )
 
     def _read_on(self) -> None:
@@ -311,7 +311,8 @@ class ElectionCells:
         if passed:
             raise StateError(
                 f"{self._name()}: its first records are gone, and no snapshot is complete: did somebody delete them, or"
-                f" a retention?  {_REMEDY}"
+                " a retention?  Where processes run, their next snapshot mends this, after some"
+                f" {self._snapshot_every} records.  Where none does: {_REMEDY}"
             )
         return False
 

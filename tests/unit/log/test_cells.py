@@ -334,7 +334,9 @@ def test_a_snapshot_that_its_writer_did_not_finish_does_not_count(site: Site, wr
     assert site.records() < 8 * EVERY
 
 
-def test_a_topic_that_was_deleted_ends_the_leadership_and_is_started_anew(site: Site) -> None:
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_topic_that_was_deleted_ends_the_leadership_and_is_started_anew(site: Site, begun: bool) -> None:
+    """Also where no other process has begun a store in the new one, into which the leader must not write."""
     seen = list[str]()
 
     def work() -> None:
@@ -343,7 +345,8 @@ def test_a_topic_that_was_deleted_ends_the_leadership_and_is_started_anew(site: 
         leadership.claim(0)
         del site.server.topic("election")[:]
         site.server.add_partitions("election")
-        other.commit([], [put("new", b"")])
+        if begun:
+            other.commit([], [put("new", b"")])
         assert loses(leadership)
         site.sim.sleep(2 * SESSION)
         assert leadership.session_lost()

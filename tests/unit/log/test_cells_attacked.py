@@ -13,7 +13,7 @@ from controller.model.controls import OperatorControls
 from controller.model.errors import StateError, TrimtabError
 from tests.simulation.loop import Process, Simulation
 from tests.simulation.standins import standing_in
-from tests.unit.log.test_cells import SESSION, Site, loses, never
+from tests.unit.log.test_cells import SESSION, Site, never
 
 
 @pytest.fixture
@@ -149,28 +149,6 @@ def test_records_that_are_deleted_while_a_process_reads_for_the_first_time_are_n
     assert deleted
     assert (cell := late.get("old")) is not None
     assert cell.value == b"stays"
-
-
-def test_a_leader_whose_topic_was_deleted_does_not_write_into_the_new_one_before_there_is_a_store(site: Site) -> None:
-    seen = list[str]()
-
-    def work() -> None:
-        leadership = site.election().leadership()
-        assert leadership.acquire(never)
-        leadership.claim(0)
-        del site.server.topic("election")[:]
-        site.server.add_partitions("election")
-        assert loses(leadership)
-        site.sim.sleep(2 * SESSION)
-        assert leadership.session_lost()
-        successor = site.election().leadership()
-        assert successor.acquire(never)
-        successor.claim(5)
-        successor.check()
-        seen.append("done")
-
-    site.play(work)
-    assert seen == ["done"]
 
 
 def test_a_hint_that_leads_nowhere_is_not_followed(site: Site) -> None:
