@@ -14,8 +14,10 @@ is above that of the annotation, above the one in the store of the controls (whi
 the journal's, and claimed in one update with the Lease itself.
 """
 
+import json
 import logging
 import os
+import re
 import socket
 import threading
 import time
@@ -31,6 +33,7 @@ from controller.adapters.kubernetes.api import KubernetesUnreachableError, Lease
 from controller.adapters.network.deadline import steady
 from controller.model.errors import AnotherClusterError, LeadershipLostError, StateError, TrimtabError
 from controller.model.leadership import Agreement, Leader, epoch_of, newer_epoch, no_preparation
+from controller.wire.process import process_in
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +48,8 @@ _BELIEVED: Final = 2 / 3
 #: Whatever a Lease says, nobody waits longer for a holder that is silent.
 _LONGEST_SECONDS: Final = 3600.0
 _LONGEST_EXCERPT: Final = 60
+#: Of a process.
+_NUMBER: Final = re.compile(r"[0-9]{1,10}")
 
 
 def leader_of(api: LeaseApi, cluster: str) -> Leader | None:
@@ -60,9 +65,11 @@ def leader_of(api: LeaseApi, cluster: str) -> Leader | None:
     holder, since_ms, renewed_ms = _text(spec, "holderIdentity"), _ms(spec, "acquireTime"), _ms(spec, "renewTime")
     if not holder or now_ms > renewed_ms + _duration(spec, 0.0) * 1000:
         return None
-    # Another program's holder has another form.
+    # Another program's holder has another form, and may be anything.
     host, number, _ = [*holder.rsplit("_", 2), "", ""][:3]
-    return Leader(host=host, process=int(number) if number.isascii() and number.isdigit() else 0, since_ms=since_ms)
+    number = number if _NUMBER.fullmatch(number) else "0"
+    host, process = process_in(json.dumps({"host": host, "process": int(number)}).encode())
+    return Leader(host=host, process=process, since_ms=since_ms)
 
 
 def require_rights(api: LeaseApi, cluster: str) -> None:
@@ -278,7 +285,7 @@ class LeaseLeadership:
             raise self._loss(f"{self._api.place} was deleted")
         holder = _text(_spec(lease), "holderIdentity")
         if holder != self._identity:
-            raise self._loss(f"{self._api.place} is held by {holder or 'nobody'}")
+            raise self._loss(f"{self._api.place} is held by {holder[:_LONGEST_EXCERPT] or 'nobody'}")
         if self._epoch is not None and self._stored_epoch(lease) != self._epoch:
             raise self._loss(f"{_EPOCH} of {self._api.place} is not {self._epoch}, which this process claimed")
 
@@ -376,8 +383,8 @@ def _now() -> str:
 
 
 def _ms(spec: dict[str, Any], key: str) -> int:
-    """A time of *spec*, epoch ms; 0 where it is none."""
+    """A time of *spec*, epoch ms; 0 where it is none, or before 1970."""
     try:
-        return int(datetime.fromisoformat(_text(spec, key)).timestamp() * 1000)
+        return max(0, int(datetime.fromisoformat(_text(spec, key)).timestamp() * 1000))
     except (ValueError, OverflowError):
         return 0

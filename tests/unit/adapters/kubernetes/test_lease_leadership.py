@@ -244,6 +244,27 @@ def test_a_lease_with_any_content_can_be_taken(
     assert found.host == socket.gethostname()
 
 
+@pytest.mark.parametrize(
+    ("holder", "host", "process"),
+    [
+        ("pod-1_7_x", "pod-1", 7),
+        ("pod-1_d1b7", "pod-1", 0),
+        ("a_b_7_x", "a_b", 7),
+        (f"pod-1_{'9' * 5000}_x", "pod-1", 0),
+        ("pod-1_٧_x", "pod-1", 0),
+        ("x" * 100_000, "", 0),
+        ("pod\x1b[31m_7_x", "", 0),
+    ],
+    ids=["ours", "of client-go", "with a line", "a long number", "other digits", "long", "not printable"],
+)
+def test_whatever_holds_the_lease_is_shown_as_a_process(
+    api: FakeKubernetes, holder: str, host: str, process: int
+) -> None:
+    times = {"acquireTime": "0001-01-01T00:00:00Z", "renewTime": "2999-01-01T00:00:00Z", "leaseDurationSeconds": 15}
+    api.store("trimtab", {"metadata": {}, "spec": {"holderIdentity": holder, **times}})
+    assert leader_of(api.api(), "demo") == Leader(host=host, process=process, since_ms=0)
+
+
 @pytest.mark.parametrize(("status", "error"), [(403, AccessDeniedError), (401, AccessDeniedError), (500, None)])
 def test_an_api_server_that_refuses_at_first_is_named(
     api: FakeKubernetes, lead: Callable[..., LeaseLeadership], status: int, error: type[TrimtabError] | None
