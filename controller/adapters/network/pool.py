@@ -188,7 +188,7 @@ class RenewedConnections:
     def _renew(self, tls: Tls) -> None:
         try:
             self._pool = self._make(ssl_context=tls.context())
-            log.info("the files of TLS to Pulsar have changed: new connections use them")
+            log.info("the files of TLS have changed: new connections use them")
         except TrimtabError as error:
             log.warning("%s; connections continue to use the files that were read before", error)
 
