@@ -11,6 +11,7 @@ import numpy as np
 from controller.model.decision import Reason, SplitDecision, Verdict
 from controller.model.load import THROUGHPUT_IN, THROUGHPUT_OUT, ClusterView
 from controller.model.option import option
+from controller.model.segment_code import NO_SEGMENT
 from controller.model.strategy_memory import StrategyMemory
 from controller.strategies.protocols import SplitPolicy, SplitThresholds
 
@@ -70,6 +71,10 @@ class WithPartitionAdvice:
         large = np.flatnonzero(mbytes > self.large.max_mbytes) if self.large.max_mbytes else np.zeros(0, np.int64)
         bundle = np.searchsorted(detail.starts, large, side="right") - 1
         position = detail.position[large]
+        # A scalable topic has no partitions.
+        remedy = np.where(
+            detail.segment[large] == NO_SEGMENT, "add partitions to the topic", "have Pulsar split the segment"
+        )
         order = np.lexsort((position, bundle))
         return [
             Verdict(
@@ -79,9 +84,9 @@ class WithPartitionAdvice:
                 limit=float(self.large.max_mbytes),
                 unit="MB/s",
                 by=_KEY,
-                detail=f"add partitions to the topic at 0x{at:08x}: no split can divide one",
+                detail=f"{what} at 0x{at:08x}: no split can divide one",
             )
-            for topic, row, at in zip(
-                large[order].tolist(), bundle[order].tolist(), position[order].tolist(), strict=True
+            for topic, row, at, what in zip(
+                *(column[order].tolist() for column in (large, bundle, position, remedy)), strict=True
             )
         ]

@@ -24,6 +24,15 @@ def test_a_partition_above_the_limit_gets_the_advice_to_add_partitions() -> None
     ]
 
 
+def test_a_segment_above_the_limit_is_for_pulsar_to_split_since_a_scalable_topic_has_no_partitions() -> None:
+    cluster = with_topics(PLAIN, {"x": {7: 25, 9: 21}})
+    detail = replace(cluster.bundles.detail, segment=np.array([0xFFFF, 0]))
+    assert advice(replace(cluster, bundles=replace(cluster.bundles, detail=detail))) == [
+        "x: LargePartition (25 vs 20 MB/s): have Pulsar split the segment at 0x00000007: no split can divide one",
+        "x: LargePartition (21 vs 20 MB/s): add partitions to the topic at 0x00000009: no split can divide one",
+    ]
+
+
 def test_the_limit_may_be_reached() -> None:
     assert advice(with_topics(PLAIN, {"x": {7: 20}})) == []
 

@@ -9,6 +9,7 @@ import pytest
 
 from controller.model.decision import Reason, UnloadDecision, Verdict
 from controller.model.load import ClusterView, Ints, TopicDetail
+from controller.model.topic_kinds import PERSISTENT, SEGMENTS
 from controller.planning.from_view import MappedProblem, map_problem
 from controller.planning.objective import highest, load_after, loads
 from controller.planning.problem import PlannedMove
@@ -188,7 +189,12 @@ def test_what_the_options_say_of_a_round() -> None:
 
 
 def advised(
-    sizes: Sequence[float], fair: float = 0.4, positions: Sequence[int] = (), loads: Sequence[float] = (), of: int = 0
+    sizes: Sequence[float],
+    fair: float = 0.4,
+    positions: Sequence[int] = (),
+    loads: Sequence[float] = (),
+    of: int = 0,
+    kinds: int = PERSISTENT,
 ) -> list[Verdict]:
     """On bundles of so much load on brokers of 10 and 20; the one *of* a row has topics, with so many msg/s."""
     names = [f"x{number:02}" for number in range(len(sizes))]
@@ -203,7 +209,8 @@ def advised(
         rows=np.arange(len(sizes)),
         fits={},
     )
-    return list(too_large(replace(view, bundles=replace(view.bundles, detail=detail)), stated, fair, "me"))
+    bundles = replace(view.bundles, detail=detail, kinds=np.full(len(sizes), kinds, np.uint8))
+    return list(too_large(replace(view, bundles=bundles), stated, fair, "me"))
 
 
 def test_bundles_above_the_fair_share_of_the_widest_broker_are_named_the_ten_largest() -> None:
@@ -243,6 +250,14 @@ def test_it_is_told_where_to_split_or_which_topic_is_too_large(
     assert (found.reason, found.detail) == (reason, f"alone above the fair share of a broker, by cpu: {said}")
     [second] = advised([1.0, 12.0], positions=positions, loads=loads, of=1)
     assert (second.reason, second.detail) == (found.reason, found.detail)
+
+
+@pytest.mark.parametrize("loads", [[0.1], [0.1, 0.1], [1.0, 9.0]])
+def test_a_bundle_of_which_its_segments_alone_may_be_known_is_split_in_the_middle(loads: list[float]) -> None:
+    """Far from a split, only the segments of a bundle are known; and brokers cut it nowhere else."""
+    [found] = advised([12.0], positions=[16, 32][: len(loads)], loads=loads, kinds=PERSISTENT | SEGMENTS)
+    assert found.reason is Reason.TOO_LARGE
+    assert found.detail.endswith("split it: brokers cut a bundle with segments of scalable topics in the middle")
 
 
 def test_a_topic_that_is_as_large_as_the_fair_share_fits() -> None:

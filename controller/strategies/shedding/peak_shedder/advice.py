@@ -7,6 +7,7 @@ import numpy as np
 
 from controller.model.decision import Reason, Verdict
 from controller.model.load import ClusterView, Floats, Ints
+from controller.model.topic_kinds import SEGMENTS
 from controller.planning.from_view import MappedProblem, drivers
 from controller.planning.solving.bounds import indivisible
 
@@ -37,6 +38,9 @@ def _remedy(
     view: ClusterView, stated: MappedProblem, row: int, resource: str, share: float, fair: float
 ) -> tuple[Reason, str]:
     """What to do about the bundle at *row*, as far as its topics are known."""
+    if view.bundles.kinds[row] & SEGMENTS:
+        # Its segments may be all that is known of its topics; they have no partitions.
+        return Reason.TOO_LARGE, "split it: brokers cut a bundle with segments of scalable topics in the middle"
     detail = view.bundles.detail
     topics = slice(int(detail.starts[row]), int(detail.starts[row + 1]))
     load = _of(resource, stated, detail.load[topics])
