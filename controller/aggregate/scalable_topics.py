@@ -1,4 +1,4 @@
-"""The scalable topics of a view (Pulsar 5.0): which brokers serve their segments, and how uneven.
+"""The scalable topics of a view (Pulsar 5.0): which brokers serve their segments, and how unevenly.
 
 Topics and segments are columns; a segment without load is no part of it.  What is shown of them is bounded elsewhere.
 

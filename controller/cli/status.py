@@ -62,7 +62,7 @@ def status(
 ) -> None:
     """Print whether all is well, the processes, the last decision and its commands; or a bundle's owner and decision.
 
-    Of a scalable topic: which brokers serve its segments, and how uneven.
+    Of a scalable topic: which brokers serve its segments, and how unevenly.
 
     Exit codes: 0 printed, also where it names problems, or brokers or an election that did not answer, and after
     --watch; 1 the brokers have no such bundle or topic, or the log did not answer, or, asked for one, the brokers; 2

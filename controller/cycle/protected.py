@@ -24,7 +24,7 @@ MEANINGS: Final = {
     Reason.SYSTEM_NAMESPACE: Meaning(CONFIGURATION, "Pulsar's own namespaces are never moved or split"),
     Reason.EXCLUDED: Meaning(
         CONFIGURATION,
-        "a person, decisions.excluded or only, loadBalancerSheddingExcludedNamespaces or the log keeps it",
+        "a person, decisions.excluded or .only, loadBalancerSheddingExcludedNamespaces or the log keeps it",
     ),
 }
 

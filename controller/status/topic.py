@@ -1,4 +1,4 @@
-"""One scalable topic (Pulsar 5.0): which brokers serve its segments now, and how uneven."""
+"""One scalable topic (Pulsar 5.0): which brokers serve its segments now, and how unevenly."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
