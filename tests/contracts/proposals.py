@@ -107,7 +107,7 @@ class ProposalStoreContract:
         assert len(hashes) == MAX_PROPOSALS
 
     def test_one_that_is_too_large_is_refused(self, store: OpenProposals) -> None:
-        content = decision_content(size=4 * MAX_PACKED_BYTES)
+        content = decision_content(size=2 * MAX_PACKED_BYTES)
         with pytest.raises(WireError, match="too_large"):
             store().add(decision(content), content, now_ms=NOW)
         assert store().read_all().proposals == ()

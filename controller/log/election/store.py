@@ -229,7 +229,10 @@ class ElectionCells:
         else:
             self._read(create=False)
         self._end_silent_sessions()
-        self._write_snapshot()
+        try:
+            self._write_snapshot()
+        except TrimtabError as error:  # the session was kept up, and that is what others depend on
+            log.warning("%s: no snapshot could be written, so nothing is deleted: %s", self._name(), error)
         self._report_foreign()
 
     def _end_silent_sessions(self) -> None:

@@ -1,19 +1,20 @@
 """Cells in a topic against damaged, repeated and late records, a full store, and topics that are deleted."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
 from controller.log.election.cells import ABSENT, EXISTS, MAX_BYTES, MAX_CELL_BYTES, MAX_CELLS
 from controller.log.election.store import ElectionCells, end, has, put
+from controller.log.election.system import LogElection
 from controller.log.memory import MemoryLog, MemoryReader
 from controller.log.port import OLDEST, LogRecord, LogTopic, Out, Start
 from controller.model.controls import OperatorControls
 from controller.model.errors import StateError, TrimtabError
 from tests.simulation.loop import Process, Simulation
 from tests.simulation.standins import standing_in
-from tests.unit.log.test_cells import SESSION, Site, never
+from tests.unit.log.test_cells import SESSION, Site, loses, never
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def by_size(cells: ElectionCells) -> None:
             pass
 
 
-@pytest.mark.parametrize("fill", [by_number, by_size])
+@pytest.mark.parametrize("fill", [by_number, pytest.param(by_size, marks=pytest.mark.slow)])
 def test_proposals_that_fill_the_store_leave_room_to_pause_to_stop_and_to_lead(
     site: Site, fill: Callable[[ElectionCells], None]
 ) -> None:
@@ -174,6 +175,32 @@ def test_an_operation_that_is_stored_twice_is_made_once(site: Site) -> None:
     assert (cell.value, cell.version) == (b"2", second)
 
 
+def test_a_log_that_takes_no_snapshot_costs_nobody_the_leadership(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """As a topic does that somebody created with a small max.message.bytes."""
+    lost = list[bool]()
+
+    class Small(MemoryLog):
+        def append(self, outs: Iterable[Out], *, within_seconds: float, name: str = "") -> None:
+            outs = list(outs)
+            if b'"type":"part"' in outs[0].value:
+                raise TrimtabError("message too large")
+            super().append(outs, within_seconds=within_seconds)
+
+    def work() -> None:
+        leadership = LogElection(
+            lambda: Small(site.server), cluster="east", session_seconds=SESSION, where="memory/election"
+        ).leadership()
+        assert leadership.acquire(never)
+        leadership.claim(0)
+        for _ in range(3_600):
+            site.sim.sleep(1.0)
+            lost.append(loses(leadership))
+
+    site.play(work, seconds=4_000)
+    assert lost == [False] * 3_600
+    assert "message too large" in caplog.text
+
+
 def test_names_may_be_in_any_script(site: Site) -> None:
     cells = site.cells()
     cells.commit([], [put("processes/контроллер-東京-🚦", "é".encode())])
@@ -183,6 +210,7 @@ def test_names_may_be_in_any_script(site: Site) -> None:
     assert late.get("processes/контроллер-東京-🚦") is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", ["東" * 290, "\x01" * 290, '"' * 290])
 def test_a_part_of_a_snapshot_is_no_larger_than_a_log_takes_whatever_the_keys_are(site: Site, key: str) -> None:
     cells = site.cells()
