@@ -2,7 +2,9 @@
 
 import hashlib
 import logging
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +13,7 @@ from controller.adapters.election.controls import ControlStore
 from controller.model.controls import AnsweredRequest, ControlChange, OperatorControls
 from controller.model.errors import TrimtabError
 from controller.web.access.viewer import RefusedError
-from controller.web.desk import Desk
+from controller.web.desk import TURN_SECONDS, Desk
 from controller.wire.base import printable
 from controller.wire.controls import MAX_REASON, encode_controls
 from controller.wire.controls_text import change_text
@@ -81,6 +83,9 @@ class ControlDesk(Desk[ControlStore, ControlsRead]):
         """*written* is called after each change."""
         super().__init__(open_store, _read, name="controls", seconds=_SHOWN_SECONDS)
         self._written = written
+        #: Hashes of the keys of requests that are being carried out.
+        self._under_way = set[str]()
+        self._one_ended = threading.Condition()
 
     def write(self, write: ControlsWrite) -> ControlsWritten:
         """Make the change of *write*, or answer as before where its key is known.
@@ -101,19 +106,38 @@ class ControlDesk(Desk[ControlStore, ControlsRead]):
         self._after_change()
         return ControlsWritten(at_ms=write.at_ms, version=version_of(after), note="", key=_key(write.by, write.key))
 
-    def answered(self, *, by: str, key: str, content: str, now_ms: int) -> str | None:
+    @contextmanager
+    def answered(self, *, by: str, key: str, content: str, now_ms: int) -> Iterator[str | None]:
         """What the request of *by* with this *key* was answered before; None: it is new, or has no key.
 
-        RefusedError: 422 the key was used for something else, 503 the store cannot be reached.
+        Until the block ends the same request, as of a second click, waits; then it finds what ``write_after`` stored.
+        RefusedError: 422 the key was used for something else, 503 the store cannot be reached, or it waited too long.
         """
         if not key:
-            return None
+            yield None
+            return
+        own = _key(by, key)
+        with self._alone(own):
+            try:
+                controls = self.read().controls
+            except TrimtabError as error:
+                raise _not_now(str(error)) from error
+            before = _known(controls, own, content, now_ms)
+            yield None if before is None else before.answer
+
+    @contextmanager
+    def _alone(self, key: str) -> Iterator[None]:
+        """Within the block no other request with the hash *key* is carried out by this server.  RefusedError 503."""
+        with self._one_ended:
+            if not self._one_ended.wait_for(lambda: key not in self._under_way, TURN_SECONDS):
+                raise _later("the same request was sent before and has not ended: look again in a moment")
+            self._under_way.add(key)
         try:
-            controls = self.read().controls
-        except TrimtabError as error:
-            raise _not_now(str(error)) from error
-        before = _known(controls, _key(by, key), content, now_ms)
-        return None if before is None else before.answer
+            yield
+        finally:
+            with self._one_ended:
+                self._under_way.remove(key)
+                self._one_ended.notify_all()
 
     def refuse_outdated(self, write: ControlsWrite) -> None:
         """RefusedError 412 where the controls are not those that *write* names, 503 where they cannot be read."""
@@ -237,6 +261,10 @@ def _hash(text: str) -> str:
 
 
 def _not_now(why: str) -> RefusedError:
-    error = RefusedError(503, "Not possible now", f"nothing was changed: {why}")
+    return _later(f"nothing was changed: {why}")
+
+
+def _later(why: str) -> RefusedError:
+    error = RefusedError(503, "Not possible now", why)
     error.headers["Retry-After"] = "10"
     return error

@@ -62,10 +62,20 @@ def propose(
     reason: str,
 ) -> str:
     """Propose the change of *write* by *how*, once; the proposal's hash.  RefusedError."""
+    desk = cluster.desk
+    with desk.answered(by=write.by, key=write.key, content=write.content, now_ms=write.at_ms) as before:
+        return _proposed(site, cluster, viewer, write, how, reason) if before is None else before
+
+
+def _proposed(
+    site: Site,
+    cluster: ShownCluster,
+    viewer: Viewer,
+    write: ControlsWrite,
+    how: Callable[..., StoredProposal],
+    reason: str,
+) -> str:
     desk, settings = cluster.desk, cluster.settings
-    before = desk.answered(by=write.by, key=write.key, content=write.content, now_ms=write.at_ms)
-    if before is not None:
-        return before
     desk.refuse_outdated(write)
     signer = signer_of_viewer(site, cluster, viewer)
     with as_refusals(), cluster.proposals.store() as store:

@@ -10,7 +10,7 @@ from controller.web.access.viewer import RefusedError
 from controller.web.cached import Cached
 
 #: Nobody waits longer for others of this server, nor does its end.
-_TURN_SECONDS: Final = 8.0
+TURN_SECONDS: Final = 8.0
 
 
 class Closable(Protocol):
@@ -42,7 +42,7 @@ class Desk(Generic[S, V]):
     @contextmanager
     def store(self) -> Iterator[S]:
         """The store, for this thread alone.  TrimtabError where it cannot be had soon."""
-        if not self._turn.acquire(timeout=_TURN_SECONDS):
+        if not self._turn.acquire(timeout=TURN_SECONDS):
             raise TrimtabError(f"others wait for the {self._name}, which do not answer")
         try:
             if self._held_store is None:
@@ -58,7 +58,7 @@ class Desk(Generic[S, V]):
 
     def close(self) -> None:
         """Close the store; one that does not answer ends with the process."""
-        if self._turn.acquire(timeout=_TURN_SECONDS):
+        if self._turn.acquire(timeout=TURN_SECONDS):
             try:
                 if self._held_store is not None:
                     self._held_store.close()

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -102,16 +103,16 @@ def carry_out(call: ProposalCall, action: ProposalAction) -> tuple[ProposalAnswe
     503 the store cannot be reached.
     """
     content = f"{action.name} {call.id} {call.reason}"
-    answered = _answered(call, content)
-    if answered is not None:
-        return stored_answer(call.cluster, call.id, call.now_ms), call.site.jobs.job(answered)
-    refuse_unable(call.site, call.cluster, call.viewer, action, stored_answer(call.cluster, call.id, call.now_ms))
-    with as_refusals():
-        job = action.run(call)
-    call.cluster.proposals.cached.forget()
-    answer = stored_answer(call.cluster, call.id, call.now_ms)
-    note_done(call, action.name, _detail(answer), content, "" if job is None else job.id)
-    return answer, job
+    with _answered(call, content) as answered:
+        if answered is not None:
+            return stored_answer(call.cluster, call.id, call.now_ms), call.site.jobs.job(answered)
+        refuse_unable(call.site, call.cluster, call.viewer, action, stored_answer(call.cluster, call.id, call.now_ms))
+        with as_refusals():
+            job = action.run(call)
+        call.cluster.proposals.cached.forget()
+        answer = stored_answer(call.cluster, call.id, call.now_ms)
+        note_done(call, action.name, _detail(answer), content, "" if job is None else job.id)
+        return answer, job
 
 
 def why_unable(
@@ -193,18 +194,22 @@ def propose_upload(call: ProposalCall) -> tuple[JobOrder, Around]:
 def propose_plan(call: ProposalCall, body: PlanRequestBody) -> Job:
     """The job that makes the plan of *body*, and proposes it."""
     content = f"propose {body.model_dump_json()}"
-    answered = _answered(call, content)
-    if answered is not None and (job := call.site.jobs.job(answered)) is not None:
+    with _answered(call, content) as answered:
+        job = None if answered is None else call.site.jobs.job(answered)
+        if job is None:
+            job = _planned(call, body)
+            remember(call, content, job.id)
         return job
+
+
+def _planned(call: ProposalCall, body: PlanRequestBody) -> Job:
     _refuse_unsigned(call)
     words = ("plan", "--json", *_plan_words(body), *_limit_words(body), "--output", f"{FOLDER}/{_PLAN}")
     words = (*words, *orders.conf_words(call.cluster))
     order = JobOrder(
         kind=PROPOSE, cluster=call.cluster.name, commands=(words,), answered_by=(0, 1), as_of_ms=call.now_ms
     )
-    job = call.site.jobs.submit(order, call.viewer.name, Around(after=lambda folder: _proposed(call, folder / _PLAN)))
-    remember(call, content, job.id)
-    return job
+    return call.site.jobs.submit(order, call.viewer.name, Around(after=lambda folder: _proposed(call, folder / _PLAN)))
 
 
 def _limit_words(body: PlanRequestBody) -> list[str]:
@@ -425,7 +430,7 @@ def remember(call: ProposalCall, content: str, answer: str, entry: ControlChange
     call.cluster.desk.write_after(write, answer)
 
 
-def _answered(call: ProposalCall, content: str) -> str | None:
+def _answered(call: ProposalCall, content: str) -> AbstractContextManager[str | None]:
     """What the same request was answered before: the id of a job, or ""; None: it is a new one.  RefusedError 422."""
     return call.cluster.desk.answered(by=call.viewer.name, key=call.key, content=content, now_ms=call.now_ms)
 

@@ -4,12 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 from typing import Any
 
 import pytest
 
+from controller.adapters.approvals.making import Signer
 from controller.adapters.election.proposals import Proposals
 from controller.model.controls import Controls, DecisionApproval, OperatorControls
 from controller.model.proposals import ProposalState, StoredProposal
@@ -20,12 +22,13 @@ from controller.offline.plans.proposal_view import proposal_answer
 from controller.settings.trimtab_toml import Settings
 from controller.web.jobs import Job, JobOrder
 from controller.web.proposal_actions import stored_answer, stored_answers
+from controller.web.signing import signer_of_viewer
 from controller.web.site import Site
 from controller.web.views.formats import clock
 from controller.wire.answers.proposals import DriftAnswer, ProposalAnswer, ProposalDetailAnswer, statement_answers
 from controller.wire.plan import parse_plan
 from tests.invented_pages import NOW, T, broker_name, latest, states
-from tests.unit.web.test_control_forms import OWN, logged_in, submitted
+from tests.unit.web.test_control_forms import OWN, fields_of, logged_in, submitted
 from tests.unit.web.test_proposals_by_rest import history, page_of, plan_file, proposed, put, settings_of, stored
 from tests.web_people import WRITES, tokens_file
 from tests.web_sites import site
@@ -154,6 +157,37 @@ def test_pages_that_are_loaded_at_the_same_time_verify_a_signature_once(
         first, second = pages.map(partial(cluster.proposal_answers, stored), [shown.now_ms()] * 2)
     assert first == second
     assert len(verified) == 1
+
+
+@pytest.mark.parametrize(
+    ("form", "place", "done"),
+    [
+        ("/controls/resume", "control_proposals", ("otto", "propose")),
+        ("/proposals/{key}/approve", "proposal_actions", ("anna", "approve")),
+    ],
+)
+def test_a_form_that_is_sent_by_two_clicks_is_carried_out_once_and_answered_alike(
+    shown: Site, monkeypatch: pytest.MonkeyPatch, form: str, place: str, done: tuple[str, str]
+) -> None:
+    key, both = proposed(shown), Barrier(2)
+
+    def signer(*given: Any) -> Signer:
+        with suppress(BrokenBarrierError):
+            both.wait(0.05)
+        return signer_of_viewer(*given)
+
+    monkeypatch.setattr(f"controller.web.{place}.signer_of_viewer", signer)
+    shown.now_ms = partial(next, count(shown.now_ms()))
+    made = fields_of(logged_in(shown, done[0]).get(form.format(key=key)).text)
+    clients = [logged_in(shown, done[0]) for _ in range(2)]
+    with ThreadPoolExecutor(2) as clicks:
+        answers = clicks.map(
+            lambda client: client.post(made.action, data={**made.fields, "reason": "x"}, headers=OWN), clients
+        )
+        places = {(each.status_code, each.headers.get("location")) for each in answers}
+    assert len(places) == 1, places
+    assert [status for status, _ in places] == [303]
+    assert history(shown) == [done]
 
 
 @pytest.fixture

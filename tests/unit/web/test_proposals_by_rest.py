@@ -311,7 +311,7 @@ def test_a_change_that_waits_for_approval_is_asked_for_again_later_where_a_store
 
 
 def test_who_waits_in_vain_for_others_reads_why_in_a_sentence(shown: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.web.desk._TURN_SECONDS", 0.01)
+    monkeypatch.setattr("controller.web.desk.TURN_SECONDS", 0.01)
     for desk in (shown.clusters["east"].desk, shown.clusters["east"].proposals):
         with desk.store():
             reading = desk.cached.reading(5.0)
