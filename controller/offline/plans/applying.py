@@ -187,14 +187,14 @@ class PlanRun:
             if self.around.now_ms() - started_ms >= _UNSEEN * self.plan.period_ms:
                 raise PlanHaltedError(f"{some(state.unseen)}; {self._so_far(state)}")
             self._hold_empty(state.interval)
-            self._pause()
+            self._lease.pause()
 
     def _until_resumed(self, checked_at: int) -> None:
         """Hold without a move while the controllers are paused; what was checked before has to be checked again."""
         resume = self._lease.paused_until or self.around.command("resume")
         self.around.say(f"paused: nothing is issued until `{resume}`")
         while self._hold_empty(checked_at):
-            self._pause()
+            self._lease.pause()
         self._idle_since = None
         self.around.say("resumed")
 
@@ -208,7 +208,7 @@ class PlanRun:
                     f" `{self.around.command('status')}`"
                 )
             self._hold_empty(interval)
-            self._pause()
+            self._lease.pause()
 
     def _wave(self, state: Today) -> None:
         """Hand over the first wave that is left, and wait until it is settled and its time is over."""
@@ -230,7 +230,7 @@ class PlanRun:
         is_last = len(state.waves) == 1 and len(issued) == len(wave)
         while self.around.now_ms() < until and not is_last:
             self._hold_empty(state.interval)
-            self._pause()
+            self._lease.pause()
 
     def _settle(self, bundles: Sequence[str], orders: Orders) -> None:
         """Wait until each of *bundles* is done; PlanHaltedError where one fails, or nothing explains a standstill.
@@ -261,7 +261,7 @@ class PlanRun:
                 self._lease.hold(replace(orders, moves=(), held_back=self._all_blocked))
                 if obeyed and not last:
                     self.check()
-            self._pause()
+            self._lease.pause()
 
     def _report(self, done_of_wave: int = 0) -> None:
         waves = self.plan.steps[self.number].waves
@@ -354,9 +354,6 @@ class PlanRun:
     def _so_far(self, state: Today) -> str:
         not_issued = sum(len(wave) for wave in state.waves)
         return f"{counted(len(state.done), 'move')} done, {not_issued} not issued"
-
-    def _pause(self) -> None:
-        self.around.sleep(min(5.0, max(0.5, self.plan.period_ms / 6000)))
 
 
 def _describe(states: dict[str, MoveState]) -> str:

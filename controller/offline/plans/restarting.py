@@ -101,9 +101,10 @@ class StepRestarts:
 
     def _has_been_restarted(self, broker: str, progress: PlanRestarts) -> bool:
         """Whether the hook that an earlier process ran has restarted *broker*, which may be starting still."""
-        if self._is_new(broker, progress.started_ms):
-            return True
-        if progress.hook_failed or self._answers(broker):
+        started_ms = self._seen_ms(broker)
+        if started_ms is not None:
+            return started_ms != progress.started_ms
+        if progress.hook_failed:
             return False
         self._around.say(f"{broker} does not answer: waiting whether it is being started")
         try:
@@ -115,12 +116,12 @@ class StepRestarts:
     def _run_hook(self, broker: str, before: int, *, may_be_down: bool) -> bool:
         """Have the hook restart *broker*; False where a person has released it, so that no hook ran."""
         while self._controls().drains(broker):
-            if not may_be_down or self._answers(broker):
+            if not may_be_down or self._seen_ms(broker) is not None:
                 self._require_empty(broker)
             if not self._hold():
                 break
             while self._hold():  # it may get bundles in a pause
-                self._pause()
+                self._lease.pause()
         if not self._lease.begin_restart(broker, before):
             return False
         self._around.say(f"{broker}: empty, the hook restarts it")
@@ -171,7 +172,7 @@ class StepRestarts:
             if waited_ms >= self._how.limit_ms:
                 raise self._failed(broker, f"it is not back and healthy after {_since(waited_ms)}: {why}")
             self._hold()
-            self._pause()
+            self._lease.pause()
 
     def _until_swept(self, broker: str, back_ms: int) -> None:
         """Wait until the collectors have read the load of *broker* after *back_ms*, epoch ms."""
@@ -207,7 +208,7 @@ class StepRestarts:
                 status = self._around.command("status")
                 raise self._failed(broker, f"{why} for {_since(waited_ms)}{problem}: see `{status}`")
             self._hold()
-            self._pause()
+            self._lease.pause()
 
     def _started_ms(self, broker: str) -> int:
         try:
@@ -215,18 +216,12 @@ class StepRestarts:
         except TrimtabError as error:
             raise self._failed(broker, f"nobody could tell later whether it was: {error}") from error
 
-    def _is_new(self, broker: str, before: int) -> bool:
-        """Whether another process than that of *before* answers."""
+    def _seen_ms(self, broker: str) -> int | None:
+        """When the process of *broker* started, epoch ms; None where it does not answer."""
         try:
-            return self._how.probe.started_ms(broker) != before
+            return self._how.probe.started_ms(broker)
         except TrimtabError:
-            return False
-
-    def _answers(self, broker: str) -> bool:
-        try:
-            return bool(self._how.probe.started_ms(broker))
-        except TrimtabError:
-            return False
+            return None
 
     def _hold(self) -> bool:
         """Keep the plan in force; whether the controllers, or this plan alone, are paused."""
@@ -234,9 +229,6 @@ class StepRestarts:
 
     def _controls(self) -> OperatorControls:
         return self._around.change(lambda now: now)
-
-    def _pause(self) -> None:
-        self._around.sleep(min(5.0, max(0.5, self._lease.plan.period_ms / 6000)))
 
     def _note(self, text: str) -> None:
         self.notes.append(text)

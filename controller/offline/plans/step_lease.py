@@ -232,6 +232,10 @@ class StepLease:
             reason=self.around.reason,
         )
 
+    def pause(self) -> None:
+        """Sleep until it is time to look again."""
+        self.around.sleep(min(5.0, max(0.5, self.plan.period_ms / 6000)))
+
     def withdraw(self) -> None:
         """End the hold, if it is still this process's; drained brokers stay drained."""
         if not self.is_active:

@@ -381,6 +381,28 @@ def test_a_broker_that_is_still_starting_when_another_run_goes_on_is_not_restart
     assert brokers.hooked == [BROKER]
 
 
+def test_a_broker_that_answers_again_while_another_run_looks_is_not_restarted_twice(brokers: Brokers) -> None:
+    plan, started_ms = drain(brokers), brokers.started_ms
+
+    def killed_while_it_starts(broker: str) -> str:
+        brokers.away.add(broker)
+        brokers.live.gone.add("first")
+        raise Killed
+
+    def answers_from_now_on(broker: str) -> int:
+        try:
+            return started_ms(broker)
+        finally:
+            brokers.away.clear()
+
+    brokers.hook_does = killed_while_it_starts
+    with pytest.raises(Killed):
+        brokers.run(plan, holder="first")
+    brokers.started_ms = answers_from_now_on  # type: ignore[method-assign]
+    assert brokers.run(plan, holder="second").restarted == (BROKER,)
+    assert brokers.hooked == [BROKER]
+
+
 def test_a_hook_that_failed_runs_again_at_once_where_the_broker_is_down(brokers: Brokers) -> None:
     plan = drain(brokers)
 
