@@ -131,13 +131,14 @@ class Assembly:
         if agreement is None:
             return
         files.create("identity", uuid4().hex.encode())
-        ours = (files.read("identity") or b"").decode(errors="replace")
+        ours = (files.read("identity") or b"").decode(errors="replace").strip()  # a person's editor ends the line
         agreed = agreement.propose(ours)
         if agreed != ours:
+            or_delete = f", or delete {agreement.where}" if agreement.where else ""
             raise SettingsError(
                 f"checkpoint.path = {self._settings.checkpoint.path!r}: its file identity is {ours}, the controllers of"
-                f" this cluster use {agreed}: choose a place that all of them share; if the old one is "
-                f"permanently lost, delete {agreement.where}"
+                f" this cluster use {agreed}: choose a place that all of them share; if the old one is permanently"
+                f" lost, or a new one is begun, write {agreed} to that file{or_delete}"
             )
 
     def refuse_another_cluster(self, files: CheckpointFiles) -> None:

@@ -32,7 +32,7 @@ def no_preparation() -> None:
 class Agreement(NamedTuple):
     """One value that all processes of an election share: that of the process that proposes first."""
 
-    #: What to delete so that another value can be agreed on, for messages.
+    #: What to delete so that another value can be agreed on, for messages; "": nobody can delete it alone.
     where: str
     #: Propose a value; returns the one agreed on.  Only after ``acquire``; LeadershipLostError without an answer.
     propose: Callable[[str], str]

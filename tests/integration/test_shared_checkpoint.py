@@ -64,6 +64,9 @@ def test_a_place_of_its_own_is_refused_and_the_message_says_what_to_do(
     assert f"checkpoint.path = '{scheme}{tmp_path}/two'" in str(caught.value)
     assert f"delete /shared/{tmp_path.name}/checkpoint in ZooKeeper" in str(caught.value)
     assert not list(Path.cwd().glob("*:")), "a URI is no folder"
+    (tmp_path / "two" / ".identity.crc").unlink(missing_ok=True)
+    (tmp_path / "two" / "identity").write_text((tmp_path / "one" / "identity").read_text() + "\n")
+    check(settings(zookeeper, tmp_path, f"{scheme}{tmp_path}/two"), spark)
 
 
 def test_a_folder_and_its_uri_are_the_same_place(

@@ -92,7 +92,7 @@ class LogLeadership:
 
     def agreement(self, name: str) -> Agreement:
         """See Leadership."""
-        return Agreement(where=f"{name} in {self._where}", propose=lambda value: self._agreed(name, value))
+        return Agreement(where="", propose=lambda value: self._agreed(name, value))
 
     def _agreed(self, name: str, value: str) -> str:
         try:

@@ -236,6 +236,22 @@ def test_a_checkpoint_that_others_do_not_share_is_refused_with_what_to_delete(tm
         run(tmp_path, AgreedOnAnother(gone=False), files=Mock(return_value=files))
 
 
+def test_where_nothing_can_be_deleted_a_new_checkpoint_is_begun_with_the_identity_of_the_old_one(
+    tmp_path: Path,
+) -> None:
+    class AgreedInTheLog(PlayedLeadership):
+        def agreement(self, name: str) -> Agreement:
+            return Agreement(where="", propose=lambda _: "theirs")
+
+    files = Mock(**{"read.return_value": b"ours"})
+    with pytest.raises(SettingsError, match=r"is ours, .* use theirs: .* write theirs to that file$"):
+        run(tmp_path, AgreedInTheLog(gone=False), files=Mock(return_value=files))
+    files = Mock(**{"read.return_value": b"theirs\n"})
+    with pytest.raises(TrimtabError) as ended:
+        run(tmp_path, AgreedInTheLog(gone=False), files=Mock(return_value=files))
+    assert not isinstance(ended.value, SettingsError)
+
+
 def test_where_all_controllers_are_on_one_machine_a_checkpoint_gets_no_identity(tmp_path: Path) -> None:
     files = Mock()
     with pytest.raises(TrimtabError):
