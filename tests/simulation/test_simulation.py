@@ -172,23 +172,28 @@ def test_in_mode_approve_a_decision_is_issued_once_approved_once_and_in_time(bug
         assert any(each.startswith("approval: ") for each in play(schedule).findings)
 
 
+#: Seeds whose schedules have a policy.
+_UNDER_A_POLICY = [seed for seed in range(1, 101) if schedule_of(seed).approvals]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("bug", "seed"),
+    "bug",
     [
-        ("approvals-not-counted", 10),
-        ("signature-not-verified", 13),
-        ("approval-without-end", 13),
-        ("moves-not-in-the-plan", 10),
-        ("grants-not-asked", 1),
-        ("old-grant-obeyed", 28),
-        ("removed-pause-forgotten", 5),
+        "approvals-not-counted",
+        "signature-not-verified",
+        "approval-without-end",
+        "moves-not-in-the-plan",
+        "grants-not-asked",
+        "old-grant-obeyed",
+        "removed-pause-forgotten",
     ],
 )
-def test_under_a_policy_nothing_is_in_force_that_is_not_approved_or_forged_or_expired(bug: str, seed: int) -> None:
-    """The same seeds find nothing without the bugs: see above."""
+def test_under_a_policy_nothing_is_in_force_that_is_not_approved_or_forged_or_expired(bug: str) -> None:
+    """One of the first seeds finds each bug; without the bugs these seeds find nothing: see above."""
     with in_place(bug):
-        assert any(each.startswith("unapproved: ") for each in play(schedule_of(seed)).findings)
+        found = (each for seed in _UNDER_A_POLICY for each in play(schedule_of(seed)).findings)
+        assert any(each.startswith("unapproved: ") for each in found)
 
 
 #: Plans that need approvals: some get them in time, some late or never; and somebody forges orders and approvals.
