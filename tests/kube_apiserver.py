@@ -26,6 +26,7 @@ import yaml
 from controller.adapters.disk.jars import FOLDER
 from controller.adapters.process.tied_child import foreign, tied_child
 from controller.lab.servers import free_port
+from tests.helm import program
 
 _KUBERNETES, _ETCD = "v1.36.3", "v3.6.13"
 _FOLDER: Final = FOLDER / "kubernetes"
@@ -59,10 +60,7 @@ class ApiServer:
 
     def kubectl(self, *words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         """What `kubectl` *words* answers."""
-        program = shutil.which("kubectl")
-        if program is None:
-            pytest.skip("no kubectl")
-        command = [program, "--kubeconfig", str(self.kubeconfig), *words]
+        command = [program("kubectl"), "--kubeconfig", str(self.kubeconfig), *words]
         return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=120, check=False)
 
     def done(self, *words: str, stdin: str = "") -> str:
