@@ -79,7 +79,7 @@ class PulsarLog:
             if "election" in missing:  # else what no subscription needs would be deleted
                 retain_after(self.connection, self.name("election"), 0)
             self._created.update(missing)
-        numbers = {topic: self.connection.existing(self.name(topic)) for topic in topics}
+        numbers = {topic: self.connection.existing(self.name(topic), is_created=topic in missing) for topic in topics}
         if writable:
             targets = [(self.name(topic), each) for topic, number in numbers.items() for each in range(number)]
             self._producers.connect(targets, self.connection.seconds)

@@ -6,7 +6,7 @@ from typing import Final, TypeVar
 
 import pulsar
 
-from controller.adapters.network.waiting import retry
+from controller.adapters.network.waiting import retry, wait_for
 from controller.adapters.pulsar.log.client import PATIENCE_SECONDS, log_client, topic_name, where
 from controller.adapters.pulsar.log.errors import failure
 from controller.adapters.pulsar.log.unreachable import why_refused
@@ -61,15 +61,20 @@ class LogConnection:
             raise self._failure(name, error, "consume") from error
         return 0 if names == [full] else len(names)
 
-    def existing(self, name: str) -> int:
-        """As ``partitions``; TrimtabError where there is no such topic."""
-        number = self.partitions(name)
-        if not number:
+    def existing(self, name: str, *, is_created: bool = False) -> int:
+        """As ``partitions``; TrimtabError where there is no such topic.
+
+        A broker that caches that there was none may say so for some time after another one created it.  A topic that
+        *is_created* is asked for again until all of ``seconds`` have passed.
+        """
+        try:
+            number = wait_for(lambda: self.partitions(name), self.seconds if is_created else 0.0, every=_RETRY_SECONDS)
+        except TimeoutError:
             raise TrimtabError(
                 f"{where(self.log, name)} does not exist as a partitioned topic or is not visible to "
                 f"this user: `trimtab collect`,"
                 " `run` and `execute` create what they use when they start"
-            )
+            ) from None
         return number
 
     def patiently(self, call: Callable[[], T], name: str, operation: str) -> T:

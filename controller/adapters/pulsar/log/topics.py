@@ -119,7 +119,7 @@ def create_topics(connection: LogConnection, *names: str) -> dict[str, int]:
     existing = {name: connection.partitions(name) for name in partitions}
     for name in [name for name, number in existing.items() if not number]:
         _create_topic(connection.log, name, partitions[name])
-        existing[name] = connection.existing(name)
+        existing[name] = connection.existing(name, is_created=True)
     for name, number in existing.items():
         if (
             partitions[name] == 1
