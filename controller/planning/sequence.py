@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -11,9 +12,18 @@ from controller.planning.problem import BalanceProblem, PlannedMove
 
 #: (bundle, moves so far) -> (n,) the brokers that it may go to; no broker: it stays.
 Allowed = Callable[[int, Sequence[PlannedMove]], Bools]
-#: (rows of brokers that get nothing, (m,) the owner of each bundle; None: that of the problem) -> where bundles may go
-#: then.  A filter that keeps the best of the brokers sees only the others.
-Closing = Callable[[Collection[int], Ints | None], Allowed]
+
+
+class Closing(Protocol):
+    """Where bundles may go when brokers are closed."""
+
+    def __call__(self, closed: Collection[int], owner: Ints | None, *, by_number: bool = True) -> Allowed:
+        """Where bundles may go when the brokers *closed* (rows) get nothing.
+
+        A filter that keeps the best of the brokers sees only the others.  *owner* (m,) has the bundles; None: that of
+        the problem.  *by_number*: ask also the filters that prefer brokers with few bundles or topics.
+        """
+        ...
 
 
 def among_those_with_room(
@@ -23,14 +33,18 @@ def among_those_with_room(
     bundle: int,
     moves: Sequence[PlannedMove],
     room: Bools,
+    *,
+    by_number: bool = True,
 ) -> Bools:
     """(n,) where *bundle*, which has to leave its broker, may go: brokers that have *room* (n,) for it.
 
     Filters that keep the best brokers, as anti-affinity does, choose among all.  Where none of these has room, they
     choose among those that do.
     """
-    best = closing(closed, owner)(bundle, moves) & room
-    return best if best.any() else closing({*closed, *np.flatnonzero(~room).tolist()}, owner)(bundle, moves)
+    best = closing(closed, owner, by_number=by_number)(bundle, moves) & room
+    if best.any():
+        return best
+    return closing({*closed, *np.flatnonzero(~room).tolist()}, owner, by_number=by_number)(bundle, moves)
 
 
 class MoveSequence:

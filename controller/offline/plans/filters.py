@@ -2,25 +2,22 @@
 
 from collections.abc import Collection, Sequence
 from dataclasses import fields
-from typing import Any, Final
+from typing import Any
 
-from controller.model.decision import Reason
 from controller.model.load import Ints
 from controller.offline.plans.source import PlanSource
 from controller.planning.from_view import MappedProblem
 from controller.planning.plans.plan import PlanStep
 from controller.planning.problem import PlannedMove
 from controller.strategies.protocols import Filter
-
-#: What these filters hold on to are policies of namespaces: no option of broker.conf changes them.
-_OF_NAMESPACES: Final = (Reason.ANTI_AFFINITY, Reason.ISOLATION_POLICY)
+from controller.strategies.shedding.peak_shedder.destinations import POLICIES
 
 
 def named(each: Filter) -> str:
     """The reason that *each* gives, and the options in broker.conf that decide about it, if there are any."""
     strategy: Any = each
     options = [field.metadata["broker_conf"] for field in fields(strategy) if "broker_conf" in field.metadata]
-    options = [] if each.reason in _OF_NAMESPACES else options
+    options = [] if each.reason in POLICIES else options
     return f"{each.reason} ({', '.join(options)})" if options else str(each.reason)
 
 

@@ -167,7 +167,9 @@ class _Comparison:
         step, codes, before = self._step, self._view.brokers.code_of, list[PlannedMove]()
         rows = [codes[name] for row in step.brokers if (name := self._plan.brokers[row]) in codes]
         closing, closed = self._source.closing(self._mapped), rows if step.task == EMPTY else []
-        allowed = None if closing is None else closing(closed, None)
+        # As for the controllers, how many bundles others have keeps no bundle on a broker that is to be empty.
+        # Once a lookup was faster than a move, or a broker has a little more room, others than planned have the fewest.
+        allowed = None if closing is None else closing(closed, None, by_number=not closed)
         of_today = list[list[PlannedMove]]()
         for wave in waves:
             of_today.append([])
@@ -199,7 +201,8 @@ class _Comparison:
         for each in before:
             load[each.destination] += problem.size[each.bundle]
         room = full_with(load, problem.capacity, problem.size[move.bundle]) <= self._plan.ceiling + ROUNDING
-        return bool(among_those_with_room(closing, closed, None, move.bundle, before, room)[move.destination])
+        best = among_those_with_room(closing, closed, None, move.bundle, before, room, by_number=False)
+        return bool(best[move.destination])
 
     def _ceilings(self) -> list[float]:
         """How full brokers may be on the way: above their capacity only where they are today, or are to end.

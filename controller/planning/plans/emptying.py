@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -9,6 +10,11 @@ from controller.model.load import Bools, Floats, Ints
 from controller.planning.objective import ROUNDING, loads
 from controller.planning.problem import RATE_SHARE, BalanceProblem, PlannedMove
 from controller.planning.sequence import Closing, among_those_with_room
+
+#: No broker gets a bundle above this usage while another one may have it: filters that prefer brokers by the number of
+#: their bundles are not asked there.  So does Pulsar, ModularLoadManagerImpl.selectBroker, with the default of
+#: loadBalancerBrokerOverloadedThresholdPercentage.
+_OVERLOADED: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +56,20 @@ def emptied(
     shut, later = _marked(len(capacity), brokers), _marked(len(capacity), last_choice)
     ranked = _ranked(problem)
     rows = _largest_first(problem, placed, brokers, ranked)
-    allowed = None if closing is None else closing(brokers, owner)
+    allowed = [None if closing is None else closing(brokers, owner, by_number=each) for each in (False, True)]
     moves, stuck = list[PlannedMove](), list[Stuck]()
     for bundle in rows.tolist():
-        may = ~shut if allowed is None else allowed(bundle, moves) & ~shut
         filled = full_with(load, capacity, problem.size[bundle])
-        room = filled <= ceiling + ROUNDING
-        may_with_room = may & room
-        if closing is not None and may.any() and not may_with_room.any():
-            may_with_room = among_those_with_room(closing, brokers, owner, bundle, moves, room) & room & ~shut
+        for level, by_number in ((min(_OVERLOADED, ceiling), True), (ceiling, False)):
+            ask = allowed[by_number]
+            may = ~shut if ask is None else ask(bundle, moves) & ~shut
+            room = (filled <= level + ROUNDING) & ~shut
+            may_with_room = may & room
+            if closing is not None and may.any() and not may_with_room.any():
+                best = among_those_with_room(closing, brokers, owner, bundle, moves, room, by_number=by_number)
+                may_with_room = best & room
+            if (may_with_room & ~later).any():
+                break
         to = _emptiest(
             full_with(*(each[..., ranked] for each in (load, capacity, problem.size[bundle]))), may_with_room, later
         )

@@ -21,6 +21,7 @@ from controller.offline.plans.source import PlanSource
 from controller.offline.plans.step_lease import PlanHaltedError
 from controller.planning.plans.plan import BALANCE, DRAIN, JOIN, Plan
 from controller.settings.trimtab_toml import Settings
+from controller.simulator.cluster import ClusterShape
 from controller.wire.plan import encode_plan, hash_of, parse_plan
 from tests.effort import tries
 from tests.live_cluster import QUIET, SETTINGS, LiveCluster
@@ -68,6 +69,35 @@ def test_a_drained_broker_ends_empty_and_each_bundle_is_unloaded_once(live: Live
     assert {command.why.reason for command in live.commands} == {Reason.PLANNED}
     assert live.controls.orders is None
     assert [(each.action, each.by, each.reason) for each in live.controls.history] == [("apply", "ada", "new kernels")]
+
+
+@pytest.fixture
+def six(tmp_path: Path) -> LiveCluster:
+    """Six brokers under Pulsar's default filters, of which any three are nearly full with the load of all."""
+    shape = ClusterShape(brokers=6, bundles=60, topics=600)
+    (tmp_path / "six").mkdir()
+    return LiveCluster(settings_in(tmp_path / "six", broker_conf=QUIET, more=SETTINGS), shape)
+
+
+HALF = ("broker-1:8080", "broker-2:8080", "broker-3:8080")
+
+
+def test_half_of_the_brokers_are_drained_while_loads_change_and_even_spreading_prefers_others(six: LiveCluster) -> None:
+    plan = planned_cluster(six.source(), PlanRequest(kind=DRAIN, brokers=HALF)).plan
+    assert len(plan.steps[0].waves) > 2
+    done = six.run(plan).run()
+    assert (done.done, done.left_behind) == (len(plan.moves), ())
+    assert [six.bundles_on(broker) for broker in HALF] == [[], [], []]
+
+
+def test_lookups_that_were_faster_do_not_end_the_drain_of_half_of_the_brokers(six: LiveCluster) -> None:
+    plan = planned_cluster(six.source(), PlanRequest(kind=DRAIN, brokers=HALF)).plan
+    elsewhere = {"broker-4:8080": "broker-5:8080", "broker-5:8080": "broker-6:8080", "broker-6:8080": "broker-4:8080"}
+    smallest = plan.steps[0].waves[0][-4:]
+    six.diverted = {plan.bundles[move.bundle]: elsewhere[plan.brokers[move.destination]] for move in smallest}
+    done = six.run(plan).run()
+    assert (done.done, done.left_behind) == (len(plan.moves), ())
+    assert sum("and the plan said" in each for each in six.said) == len(smallest)
 
 
 def test_moves_that_a_person_named_are_carried_out_and_no_others(live: LiveCluster) -> None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from controller.model.load import ClusterView, Ints
 from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.offline.plans.source import PlanSource
 from controller.offline.plans.today import today
+from controller.planning.objective import highest, load_after
 from controller.planning.plans.plan import DRAIN, EMPTY, REMOVE, RESTART
 from controller.simulator.cluster import ClusterShape
 from tests.plan_sources import modelled_load, source
@@ -43,6 +45,21 @@ def test_a_drain_is_possible_as_planned_before_the_broker_is_marked_as_drained(e
     now = today(plan, 0, even, tolerance=0.25)
     assert now.changed == ()
     assert sum(map(len, now.waves)) == EACH
+
+
+def test_even_spreading_fills_no_broker_above_the_threshold_of_overload_while_others_are_below_it(
+    tmp_path: Path,
+) -> None:
+    shape = ClusterShape(brokers=BROKERS, bundles=60, topics=600)
+    found = planned_cluster(
+        source(modelled_load(tmp_path, shape, seed=1)),
+        PlanRequest(kind=DRAIN, brokers=("broker-1:8080", "broker-2:8080", "broker-3:8080")),
+    )
+    after = highest(load_after(found.plan.problem, found.plan.moves), found.plan.problem.capacity)
+    assert found.stays == {}
+    # The fullest one was the emptiest before: nothing but the number of its bundles would make it fuller than others.
+    assert float(after.max()) - float(after[after > 0.5].min()) < 0.05
+    assert float(after.max()) < 0.98
 
 
 def test_a_broker_can_be_removed(even: PlanSource) -> None:

@@ -56,7 +56,7 @@ def test_a_bundle_without_room_elsewhere_stays_and_is_told() -> None:
 
 def test_a_bundle_that_no_broker_may_have_is_told_apart() -> None:
     one = problem([[10.0]] * 2, [(0, [3.0])])
-    found = emptied(one, [0], 1.0, closing=lambda _brokers, _owner: lambda _bundle, _moves: np.zeros(2, np.bool_))
+    found = emptied(one, [0], 1.0, closing=lambda *_, **__: lambda _bundle, _moves: np.zeros(2, np.bool_))
     assert [(each.bundle, each.no_room) for each in found.stuck] == [(0, False)]
 
 
@@ -343,7 +343,7 @@ def test_the_16_brokers_whose_bundles_disturb_least_are_tried_and_no_others() ->
 
     def without(stuck: int) -> tuple[int, ...]:
         """Who is removed where the bundles of so many brokers can go nowhere."""
-        return removable(one, 1, 1.0, lambda *_: lambda bundle, _moves: np.full(18, bundle >= stuck)).brokers
+        return removable(one, 1, 1.0, lambda *_, **__: lambda bundle, _moves: np.full(18, bundle >= stuck)).brokers
 
     assert (without(15), without(16)) == ((15,), ())
 

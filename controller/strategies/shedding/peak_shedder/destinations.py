@@ -3,14 +3,19 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Final
 
 import numpy as np
 
+from controller.model.decision import Reason
 from controller.model.load import Bools, ClusterView, Ints, Preallocated
 from controller.planning.problem import PlannedMove
 from controller.planning.sequence import Allowed
 from controller.strategies.common.candidates import keeps_in_place, left_by
 from controller.strategies.protocols import Filter
+
+#: What filters with these reasons hold on to are policies of namespaces: no option of broker.conf changes them.
+POLICIES: Final = (Reason.ANTI_AFFINITY, Reason.ISOLATION_POLICY)
 
 
 @dataclass(slots=True)
@@ -48,19 +53,21 @@ class Destinations:
     must_leave: bool = False
     _asked: _Asked = field(default_factory=_Asked, init=False)
 
-    def closing(self, brokers: Collection[int], owner: Ints | None) -> Allowed:
-        """``allowed`` where *brokers* (rows) get nothing, and no filter sees them.
+    def closing(self, closed: Collection[int], owner: Ints | None, *, by_number: bool = True) -> Allowed:
+        """``allowed`` where the brokers *closed* (rows) get nothing, and no filter sees them.
 
-        *owner* (m,) has the bundles of the problem; None: the broker that has them in the view.
+        *owner* (m,) has the bundles of the problem; None: the broker that has them in the view.  *by_number*: ask also
+        filters that prefer brokers by the number of their bundles or topics.
         """
-        closed = np.zeros(len(self.view.brokers), np.bool_)
-        closed[list(brokers)] = True
+        shut = np.zeros(len(self.view.brokers), np.bool_)
+        shut[list(closed)] = True
+        filters = tuple(each for each in self.filters if by_number or each.binding or each.reason in POLICIES)
         view = self.view
         if owner is not None and (owner != view.bundles.broker[self.rows]).any():
             broker = view.bundles.broker.copy()
             broker[self.rows] = owner
             view = replace(view, bundles=replace(view.bundles, broker=broker))
-        return replace(self, view=view, closed=closed).allowed
+        return replace(self, view=view, closed=shut, filters=filters).allowed
 
     def allowed(self, bundle: int, moves: Sequence[PlannedMove]) -> Bools:
         """(n,) where *bundle*, a row of the problem, may go after *moves*.
