@@ -33,7 +33,7 @@ def _modules(commit: str, folder: Path) -> Path:
     sources, archive, modules = folder / "sources", folder / "sources.tar", folder / "modules"
     subprocess.run(["git", "archive", "-o", str(archive), commit], cwd=ROOT, check=True)
     with tarfile.open(archive) as opened:
-        opened.extractall(sources, filter="tar")
+        opened.extractall(sources)
     words = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "-w", str(folder), "."]
     subprocess.run(words, cwd=sources, env=os.environ | {CACHE: str(FOLDER)}, check=True, capture_output=True)
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:

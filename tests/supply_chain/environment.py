@@ -96,7 +96,7 @@ def _files(package: Distribution) -> Iterator[tuple[Path, Path, str]]:
         if ".." in name.parts or "__pycache__" in name.parts or _is_of_this_install(name):
             continue
         if file.hash is None or file.hash.mode != "sha256":
-            raise TrimtabError(f"{name} has no checksum in the RECORD of its package")
+            raise TrimtabError(f"{package.name} was installed without checksums ({name}): make .venv anew")
         yield name, Path(str(file.locate())), file.hash.value
 
 

@@ -175,7 +175,7 @@ def exported(version: str, scratch: Path, out: Path) -> Release:
     # Without the caller's settings of git, which may give other modes to files.
     _git(ROOT, "-c", "tar.umask=0022", "archive", "--format=tar", "-o", str(archive), "HEAD")
     with tarfile.open(archive) as opened:
-        opened.extractall(sources, filter="tar")
+        opened.extractall(sources)
     commit, time = _git(ROOT, "show", "-s", "--format=%H %ct", "HEAD").split()
     return Release(version=version, commit=commit, time=int(time), sources=sources, out=out)
 
@@ -254,7 +254,7 @@ def _write_sdist(release: Release, scratch: Path) -> None:
     release.run("-c", f"from streaming.jvm import backend; backend.build_sdist({str(made)!r})")
     (archive,) = made.iterdir()
     with tarfile.open(archive) as opened:
-        opened.extractall(unpacked, filter="tar")
+        opened.extractall(unpacked)
     pack(release.out / archive.name, tree(unpacked), release.time)
 
 
@@ -281,4 +281,6 @@ def _git(root: Path, *words: str) -> str:
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app = typer.Typer(add_completion=False)
+    app.command()(main)
+    app(prog_name="scripts/release")
