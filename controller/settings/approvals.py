@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
+from controller.model.lookalikes import as_it_looks
 from controller.model.proposals import CONTROLLER, ProposalKind
 from controller.settings.section import PathText, Section
 from controller.wire.ed25519 import public_key
@@ -30,29 +31,17 @@ _Name: TypeAlias = Annotated[str, Field(min_length=1, max_length=100, pattern=r"
 _Names: TypeAlias = Annotated[tuple[_Name, ...], Field(strict=False)]
 #: Public keys by name.
 PublicKeys: TypeAlias = Annotated[dict[_Name, PublicKeyText], Field(max_length=_MOST_KEYS)]
-#: A character that is not made to be invisible.  pydantic's expressions know this property, and Python's do not.
-_VISIBLE: Final = TypeAdapter(Annotated[str, StringConstraints(pattern=r"^\P{Default_Ignorable_Code_Point}$")])
 _May: TypeAlias = Literal["propose", "approve"]
 
 
 def same_person(name: str) -> str:
-    """*name* in the form in which persons are compared: by what is seen of it, whatever its case and encoding.
+    """*name* in the form in which persons are compared: by what is seen of it, whatever its case, script and encoding.
 
     It is NFKC_Casefold of the Unicode Standard (section 3.13), which leaves out what is invisible, such as a zero-width
-    space; white space as in RFC 8266.
+    space, with Latin letters for those that look like them; white space as in RFC 8266.
     """
-    folded = unicodedata.normalize("NFKC", name).casefold()
-    if not folded.isascii():
-        folded = unicodedata.normalize("NFKC", "".join(filter(_is_visible, folded)))
-    return " ".join(folded.split())
-
-
-def _is_visible(character: str) -> bool:
-    try:
-        _VISIBLE.validate_python(character)
-    except ValidationError:
-        return False
-    return True
+    folded = as_it_looks(unicodedata.normalize("NFKC", name)).casefold()
+    return " ".join(unicodedata.normalize("NFKC", as_it_looks(folded)).split())
 
 
 class PersonSettings(Section):
@@ -93,6 +82,9 @@ class ApprovalSettings(Section):
     """Mode approve: how long a decision waits for its approval."""
     controls_minutes: Annotated[int, Field(ge=1, le=24 * 60)] = 60
     """How long a proposal to resume, to release a broker, or to set a mode that moves more, counts."""
+    scope: Annotated[str, Field(max_length=100)] = ""
+    """Any text, such as "production", that tells this cluster from another one of the same name and with the same keys:
+    it is part of the policy, so approvals for one of them do not count for the other."""
     keys: Annotated[dict[_Name, PersonSettings], Field(max_length=_MOST_KEYS)] = Field(default_factory=dict)
     """Person -> key."""
     servers: Annotated[dict[_Name, VouchingServerSettings], Field(max_length=_MOST_KEYS)] = Field(default_factory=dict)

@@ -6,6 +6,7 @@ from typing import Final
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from controller.model.lookalikes import revealed
 from controller.web.assets import Assets
 from controller.web.views.formats import FILTERS
 
@@ -21,11 +22,18 @@ def commands_marked(text: str) -> Markup:
     return Markup("").join(pieces)
 
 
+def _readable_text(value: object) -> object:
+    """*value* of an expression in a template: text in which nothing misleads."""
+    return revealed(value) if type(value) is str else value
+
+
 def template_environment(assets: Assets) -> Environment:
-    """Jinja2 with trimtab's filters and ``asset(name)``.  An unknown name in a template is an error."""
+    """Jinja2 with trimtab's filters and ``asset(name)``.  An unknown name in a template is an error, and no text that
+    is shown reads as another one."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,
+        finalize=_readable_text,
         undefined=StrictUndefined,
         auto_reload=False,
         trim_blocks=True,

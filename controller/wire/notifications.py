@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from pydantic import AwareDatetime, Field
 
 from controller.model.errors import WireError
+from controller.model.lookalikes import revealed
 from controller.wire.base import (
     VERSION,
     Count,
@@ -99,8 +100,8 @@ def notification(
         id=identity,
         kind=kind,
         at_ms=at_ms,
-        title=_cut(title, _LONGEST_TITLE),
-        text=_cut(text, _LONGEST_TEXT),
+        title=_cut(revealed(title), _LONGEST_TITLE),
+        text=_cut(revealed(text), _LONGEST_TEXT),
         data={key: _cut_value(value) for key, value in data.items()},
     )
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from controller.adapters.process.tied_child import NOTHING_FOUND_VARIABLE
 from controller.model.errors import NothingFoundError, TrimtabError
+from controller.model.lookalikes import revealed
 from controller.model.names import NO_NAME_HAS
 from controller.settings.redaction import redacted_log
 
@@ -47,9 +48,8 @@ READER_GONE: Final = 141
 _TRACES: Final = threading.Event()
 #: What a trace begins with, in the text of an error of Spark, and in a log record.
 _TRACE_SIGNS: Final = ("\n\tat ", "\nTraceback (most recent", "\n=== Streaming Query", "\nJVM stacktrace", "\n\nJVM")
-#: What would steer a terminal, or begin a line: whatever a server answers may be in an error.  And what turns the
-#: direction of writing: a plan that a person approves must read as it is.
-_STEERS: Final = re.compile(rf"(?!\n)[{NO_NAME_HAS}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+#: What would steer a terminal, or begin a line: whatever a server answers may be in an error.
+_STEERS: Final = re.compile(rf"(?!\n)[{NO_NAME_HAS}]")
 #: Of an unexpected error's text as much is shown.
 _LONGEST_LINE: Final = 300
 
@@ -124,8 +124,9 @@ def without_trace(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """*text* with a blank for each control character but line breaks, so that a terminal only shows it."""
-    return _STEERS.sub(" ", text)
+    """*text* with a blank for each control character but line breaks, so that a terminal only shows it; and what would
+    mislead its reader revealed: a plan that a person approves must read as it is."""
+    return revealed(_STEERS.sub(" ", text))
 
 
 class LineFormatter(logging.Formatter):

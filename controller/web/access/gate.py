@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 
+from controller.model.lookalikes import misleads
 from controller.settings.addresses import host_and_port
 from controller.settings.web import WebSettings
 from controller.web.access.jwt_tokens import JwtTokens
@@ -85,7 +86,14 @@ class AccessGate:
             raise forbidden("another site may not send this request")
 
     def viewer(self, headers: Headers, peer: str, certificate_name: str = "") -> Viewer | None:
-        """Who sends the request; None where it does not say so.  RefusedError where what it says is wrong."""
+        """Who sends the request; None where it does not say so.  RefusedError where what it says is wrong, or where the
+        name would be taken for another one: it is in the history, and counts as a second person."""
+        viewer = self._viewer(headers, peer, certificate_name)
+        if viewer is not None and misleads(viewer.name):
+            raise forbidden(f"the name {viewer.name!a} looks like another one that is written in plain letters")
+        return viewer
+
+    def _viewer(self, headers: Headers, peer: str, certificate_name: str) -> Viewer | None:
         named = self.proxy.viewer(headers, peer) if self.proxy else None
         credentials = headers.getlist("authorization")
         if len(credentials) > 1:

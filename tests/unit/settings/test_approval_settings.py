@@ -75,6 +75,15 @@ def test_white_space_makes_no_other_person(spaces: str) -> None:
     assert ApprovalSettings().is_same(f"Ada{spaces}Lovelace", "ada lovelace")
 
 
+@pytest.mark.parametrize(
+    "name", ["\u0430da", "\u0410DA", "\u03b1d\u0430", "\u0430\u0501\u0430", "\uff41da", "a\u0501a\u200b"]
+)
+def test_letters_of_another_script_that_look_alike_make_no_other_person(name: str) -> None:
+    assert ApprovalSettings().is_same(name, "ada")
+    assert not ApprovalSettings().is_same(name, "adam")
+    assert "are names of one person" in refusal(keys={"ada": ADA, name: BOB})
+
+
 @pytest.mark.parametrize(("one", "other"), [("\u00e9mile", "emile"), ("adalovelace", "ada lovelace"), ("李", "王")])
 def test_names_that_look_different_are_those_of_two_persons(one: str, other: str) -> None:
     assert not ApprovalSettings().is_same(one, other)

@@ -164,6 +164,17 @@ def test_a_trusted_proxy_names_the_user_and_his_groups(tmp_path: Path) -> None:
     assert client.get(STATUS).status_code == 401
 
 
+@pytest.mark.parametrize("name", ["b\\u043eb", "bob\\u200b", "\\u202ebob", "\\u0430\\u0441\\u0435"])
+def test_a_name_that_looks_like_another_one_does_not_come_in(
+    tmp_path: Path, tokens: Callable[[str, str], str], name: str
+) -> None:
+    other, bob = tokens(f'"{name}"', "operator"), tokens("bob", "operator")
+    client = _client(tmp_path, 'tokens_file = "../tokens.toml"')
+    refused = client.get(STATUS, headers=_bearer(other))
+    assert (refused.status_code, "looks like another one" in refused.text) == (403, True)
+    assert client.get(STATUS, headers=_bearer(bob)).status_code == 200
+
+
 @pytest.mark.parametrize(
     "name", ["X-Forwarded-User", "x-forwarded-user", "X_Forwarded_User", "X-Forwarded_User", "X-Forwarded-Groups"]
 )

@@ -220,7 +220,7 @@ def test_more_errors_than_are_remembered_are_not_told_again_and_again() -> None:
 
 
 def test_hostile_names_neither_break_a_notification_nor_make_it_large() -> None:
-    name = "\x1b[31m\n\ud800" + "x" * 100_000
+    name = "\x1b[31m\n\ud800\u202e" + "x" * 100_000
     command = replace(failed(name), bundle=name, detail=name)
     changed = facts(
         log=in_log(plan_failures=(command,), undone_moves=(command,), breaker=replace(breaker(T), why=name)),
@@ -232,3 +232,4 @@ def test_hostile_names_neither_break_a_notification_nor_make_it_large() -> None:
     for each in found:
         assert len(each.model_dump_json()) < 10_000
         assert "\x1b" not in each.text + each.title
+        assert "\u202e" not in each.text + each.title

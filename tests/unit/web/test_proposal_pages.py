@@ -59,6 +59,14 @@ def test_the_list_and_the_page_of_a_proposal_say_what_waits_for_whom(shown: Site
     assert key[:32] in text
 
 
+def test_no_text_of_a_proposal_reads_as_another_one(shown: Site) -> None:
+    russian = "\u201c\u043f\u0430\u0443\u0437\u0430 \u0441 \u0443\u0442\u0440\u0430\u201d"
+    key = proposed(shown, reason=f"move \u202e2-rekorb ot\u202c to br\u043eker-3, {russian}")
+    page = logged_in(shown, "anna").get(f"/proposals/{key}").text
+    assert "move \\u202e2-rekorb ot\\u202c to br\\u043eker-3" in page
+    assert russian in page
+
+
 def test_the_plans_without_one_lead_whoever_may_propose_to_the_form_and_nobody_else(shown: Site) -> None:
     hint = "“Propose a plan…” makes one."
     otto, vera = logged_in(shown, "otto").get("/plans").text, logged_in(shown, "vera").get("/plans").text

@@ -53,13 +53,13 @@ def settings_of(shown: Site) -> Settings:
     return shown.clusters["east"].settings
 
 
-def proposed(shown: Site, author: str = "otto", content: bytes = b"") -> str:
+def proposed(shown: Site, author: str = "otto", content: bytes = b"", reason: str = "") -> str:
     """The hash of a plan that *author* proposed on the page."""
     signer = Signer(
         person=author, policy=settings_of(shown).approvals, cluster="east", key_name="page", key=key_of("page")
     )
     store = election_system(settings_of(shown)).proposals()
-    return propose_plan(store, signer, content or plan_file(), now_ms=NOW).proposal.hash
+    return propose_plan(store, signer, content or plan_file(), now_ms=NOW, reason=reason).proposal.hash
 
 
 def stored(shown: Site, key: str) -> StoredProposal:

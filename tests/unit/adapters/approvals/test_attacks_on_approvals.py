@@ -369,6 +369,53 @@ def test_a_controller_with_another_policy_refuses_and_names_both(site: Site) -> 
     assert policy(["ada", "bob"]).version in why
 
 
+def test_a_statement_of_another_cluster_of_the_same_name_counts_only_where_the_policies_are_the_same() -> None:
+    """Pulsar's clusters are often called "standalone" or "pulsar-cluster"; a test cluster may have the same persons."""
+    grants = {
+        scope: Site(policy(scope=scope), mode="dry_run").control(MODE, "active") for scope in ("production", "test")
+    }
+    for scope, mode in (("production", "active"), ("test", "dry_run")):
+        site = Site(policy(scope="production"), mode="dry_run")
+        enacted(site, grants[scope], lambda now: replace(now, mode=mode_choice("active")))
+        assert site.at().mode == mode, scope
+    assert any("was made under policy" in each for each in site.at().not_approved)
+
+
+def test_an_approval_by_a_clock_that_is_ahead_counts_once_it_is_that_time_and_no_longer_than_the_policy_says() -> None:
+    site = Site(mode="approve")
+    key = propose_decision(site.proposals, b"{}", cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + 59 * MINUTE)
+    approve(site.proposals, by("bob"), key.proposal.hash, now_ms=NOW + 10 * MINUTE)
+    assert [len(site.at(minute).approved) for minute in (0, 8, 9, 58, 59)] == [0, 0, 1, 1, 0]
+
+
+def test_an_approval_by_a_clock_that_is_far_behind_does_not_count() -> None:
+    site = Site(mode="approve")
+    key = propose_decision(site.proposals, b"{}", cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + 59 * MINUTE)
+    approve(site.proposals, by("bob"), key.proposal.hash, now_ms=NOW - 61 * MINUTE)
+    assert site.at().approved == ()
+    approve(site.proposals, by("carol"), key.proposal.hash, now_ms=NOW)
+    assert site.at(1).approved != ()
+
+
+@pytest.mark.parametrize("other", ["b\u043eb", "BOB", "bob\u200b", " bob ", "\u202ebob", "\uff42ob"])
+def test_two_names_that_look_the_same_are_one_approver(other: str) -> None:
+    site = Site(
+        ApprovalSettings.model_validate({"required": 2, "servers": {"page": {"key": key_of("page").public_text}}})
+    )
+
+    def page(name: str) -> Signer:
+        return Signer(person=name, policy=site.policy, cluster=CLUSTER, key_name="page", key=key_of("page"))
+
+    propose_plan(site.proposals, page("ada"), CONTENT, now_ms=NOW)
+    approve(site.proposals, page("bob"), HASH, now_ms=NOW)
+    with pytest.raises(ProposalRefusedError, match="has approved"):
+        approve(site.proposals, page(other), HASH, now_ms=NOW)
+    forged = replace(approval(other).statement, policy=site.policy.version, key="page")
+    site.add_statement(signed_by("page", forged))
+    site.forge(orders=ORDERS)
+    assert "it has 1 of 2 approvals, by bob" in refused(site.at())
+
+
 def test_what_somebody_rejected_is_refused(site: Site) -> None:
     site.propose("ada", "bob")
     reject(site.proposals, by("carol"), HASH, now_ms=NOW)
