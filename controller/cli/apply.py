@@ -12,7 +12,8 @@ from typing import Annotated, Final, NamedTuple, TypeAlias
 import typer
 from rich.console import Console
 
-from controller.adapters.approvals.making import propose_plan, verified
+from controller.adapters.approvals.contents import VerifiedContent, plan_content, verified_content
+from controller.adapters.approvals.making import propose_plan
 from controller.adapters.approvals.standing import ProposalSubject
 from controller.adapters.election.controls import ControlStore
 from controller.adapters.election.proposals import ProposalStore
@@ -36,7 +37,7 @@ from controller.log.elections import election_system
 from controller.model.controls import MOVING_MODES, Choice
 from controller.model.errors import PlanRefusedError, ProposalRefusedError, TrimtabError
 from controller.offline.plans.applying import Applied, PlanRun, together
-from controller.offline.plans.plan_file import read_plan, refuse_other_cluster
+from controller.offline.plans.plan_file import read_plan_bytes, refuse_other_cluster
 from controller.offline.plans.progress import plan_progress
 from controller.offline.plans.proposal_hold import ProposalHold, step_to_do
 from controller.offline.plans.repair import repaired
@@ -46,7 +47,6 @@ from controller.offline.plans.step_lease import PlanHaltedError, Surroundings
 from controller.planning.plans.plan import Plan
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.wire.answers.plan import ApplyAnswer
-from controller.wire.plan import encode_plan
 from controller.wire.readable import counted
 
 #: Digits of the hash that are enough.
@@ -137,11 +137,11 @@ def apply(
         _refuse_beside_a_proposal(file, approved, output, check=check)
         _apply_proposal(_settings(conf, key), proposal, made, options)
         return
-    plan, sha256 = _read(*_whole(file, approved))
-    settings = _settings(conf, key)
+    read = _read(*_whole(file, approved))
+    settings, plan, sha256 = _settings(conf, key), read.plan, read.checked.subject.hash
     if settings.approvals.demanded and not (check or repair):
-        _propose(settings, plan, sha256, key, made)
-        _apply_proposal(settings, sha256, made, options)
+        _propose(settings, read, key, made)
+        _apply_proposal(settings, sha256, made, options, read)
         return
     refuse_other_cluster(plan, settings, conf)
     with long_work("waiting for the log and the election"):
@@ -167,6 +167,14 @@ def _whole(file: Path | None, approved: str | None) -> tuple[Path, str]:
     if file is None or approved is None:
         raise typer.BadParameter("give a plan's file and --hash, or --proposal", param_hint="PLAN")
     return file, approved
+
+
+class _ReadPlan(NamedTuple):
+    """A plan's file, as it was read once."""
+
+    content: bytes
+    checked: VerifiedContent
+    plan: Plan
 
 
 class _ApplyOptions(NamedTuple):
@@ -234,22 +242,25 @@ def _repair(settings: Settings, plan: Plan, output: Path | None, options: _Apply
     tell_plan(made, output, options.conf, as_json=options.as_json)
 
 
-def _propose(settings: Settings, plan: Plan, sha256: str, key: Path | None, made: Choice) -> None:
-    """Propose *plan*, unless that was done before."""
+def _propose(settings: Settings, read: _ReadPlan, key: Path | None, made: Choice) -> None:
+    """Propose the plan that was *read*, unless that was done before."""
     with closing(election_system(settings).proposals()) as proposals:
-        if proposals.read(sha256) is None:
+        if proposals.read(read.checked.subject.hash) is None:
             signer = signer_with(settings, key, made.by)
-            propose_plan(proposals, signer, encode_plan(plan), now_ms=made.at_ms, reason=made.reason)
+            propose_plan(proposals, signer, read.content, now_ms=made.at_ms, reason=made.reason, checked=read.checked)
 
 
-def _apply_proposal(settings: Settings, key: str, made: Choice, options: _ApplyOptions) -> None:
-    """Carry out the proposal *key*."""
+def _apply_proposal(
+    settings: Settings, key: str, made: Choice, options: _ApplyOptions, read: _ReadPlan | None = None
+) -> None:
+    """Carry out the proposal *key*.  *read*: the plan's file, not verified again where it is what is stored."""
     with long_work("waiting for the log and the election"):
         require(settings, Part.LOG, Part.ELECTION)
     system = election_system(settings)
     with closing(system.proposals()) as proposals, closing(system.controls()) as controls:
         stored = proposal_with(proposals, key)
-        content = verified(proposals, stored)
+        raw = proposals.content(stored.proposal.hash)
+        content = read.checked if read is not None and read.content == raw else verified_content(stored.proposal, raw)
         if content.plan is None:
             raise ProposalRefusedError(f"proposal {stored.proposal.hash[:12]} is no plan: there is nothing to apply")
         refuse_other_cluster(content.plan, settings, options.conf)
@@ -310,14 +321,17 @@ def _refuse_pairs(output: Path | None, unused: Path | None, *, repair: bool, che
         require_writable(output, "--output")
 
 
-def _read(file: Path, approved: str) -> tuple[Plan, str]:
+def _read(file: Path, approved: str) -> _ReadPlan:
     if not re.fullmatch(rf"[0-9a-f]{{{_SHORTEST_HASH},64}}", approved):
         why = f"give at least {_SHORTEST_HASH} of the 64 digits (0-9, a-f) that `trimtab plan` printed"
         raise typer.BadParameter(why, param_hint="--hash")
-    plan, sha256 = read_plan(file)
-    if not sha256.startswith(approved):
-        raise PlanRefusedError(f"{file} is another plan than the one that was approved: its hash is {sha256}")
-    return plan, sha256
+    content = read_plan_bytes(file)
+    checked = plan_content(content, str(file))
+    if checked.plan is None or not checked.subject.hash.startswith(approved):
+        raise PlanRefusedError(
+            f"{file} is another plan than the one that was approved: its hash is {checked.subject.hash}"
+        )
+    return _ReadPlan(content, checked, checked.plan)
 
 
 def _number(plan: Plan, step: int | None) -> int:

@@ -23,7 +23,7 @@ from controller.model.errors import (
     SettingsError,
     TrimtabError,
 )
-from controller.offline.plans.plan_file import read_plan, read_plan_bytes
+from controller.offline.plans.plan_file import read_plan_bytes
 from controller.offline.plans.planner import PlanRequest, planned_cluster
 from controller.planning.plans.plan import DRAIN
 from controller.settings.trimtab_toml import read_settings
@@ -214,7 +214,7 @@ def test_what_is_proposed_is_what_was_checked_although_the_file_is_replaced_mean
         return read_and_replaced
 
     monkeypatch.setattr("controller.cli.proposals.read_plan_bytes", and_replaced(read_plan_bytes))
-    monkeypatch.setattr("controller.cli.apply.read_plan", and_replaced(read_plan))
+    monkeypatch.setattr("controller.cli.apply.read_plan_bytes", and_replaced(read_plan_bytes))
     if command == "make":
         site.said("make", site.file, *site.key("ada"))
     else:
@@ -255,6 +255,19 @@ def test_a_plan_is_verified_once_before_it_is_proposed(site: Site, monkeypatch: 
     monkeypatch.setattr("controller.adapters.approvals.contents.parse_plan", checked)
     site.said("make", site.file, *site.key("ada"))
     checked.assert_called_once()
+
+
+def test_a_plan_is_verified_once_where_it_is_proposed_and_applied_and_again_where_other_bytes_lie_there(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked = Mock(side_effect=parse_plan)
+    monkeypatch.setattr("controller.adapters.approvals.contents.parse_plan", checked)
+    words = [site.file, "--hash", site.id, *site.key("ada")]
+    assert "no controller runs" in str(site.run(*words, command=apply).exception)
+    checked.assert_called_once()
+    site.file.write_bytes(site.file.read_bytes() + b"\n")
+    site.run(*words, command=apply)
+    assert checked.call_count == 3
 
 
 def test_a_key_is_made_for_its_owner_alone_and_never_overwritten(site: Site) -> None:
