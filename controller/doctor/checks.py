@@ -40,6 +40,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     load_managers.load_managers,
     limits.limits_plausible,
     names.excluded,
+    names.excluded_by_people,
     names.patterns,
     names.excluded_by_brokers,
     isolation.unreadable_policies,

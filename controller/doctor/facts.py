@@ -12,6 +12,7 @@ from controller.adapters.kafka.inspect import TopicFacts
 from controller.adapters.pulsar.log.inspect import PulsarLogFacts
 from controller.adapters.registration import RegisteredProcesses
 from controller.log.unanswered import Unanswered
+from controller.model.controls import ExcludedName
 from controller.model.memory import FatalBundle
 from controller.settings.capacity import CapacityOverrides
 from controller.settings.election import ElectionInZooKeeper
@@ -66,7 +67,8 @@ class PulsarFacts:
     leader: str = ""
     #: Settings changed while the brokers run; None where they could not be read.
     dynamic: Mapping[str, str] | None = None
-    #: Namespaces that decisions.excluded names -> the boundaries of their bundles; none: there is no such namespace.
+    #: Namespaces that decisions.excluded or a person names -> the boundaries of their bundles; none: there is no such
+    #: namespace.
     #: Those that could not be read are missing.
     boundaries: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     #: All namespaces; None: the brokers did not list them.
@@ -205,6 +207,8 @@ class Facts:
     fatal: Mapping[str, FatalBundle] = field(default_factory=dict)
     execution: ExecutionFacts = field(default_factory=ExecutionFacts)
     signing_key: SigningKeyFacts = field(default_factory=SigningKeyFacts)
+    #: What persons exclude; empty, too, where the controls cannot be read.
+    excluded: tuple[ExcludedName, ...] = ()
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""

@@ -1,9 +1,10 @@
 """Gathers the facts from all systems at the same time.  Judges nothing; one failure stops nothing else."""
 
+import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from contextlib import closing
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -11,7 +12,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeVar
 
-from controller.adapters.controls_in_force import mode_in_force
 from controller.adapters.disk.files import why_not_lockable, why_not_writable
 from controller.adapters.kafka import inspect as kafka_inspect
 from controller.adapters.kafka.acls import Acl, read_acls
@@ -42,12 +42,13 @@ from controller.doctor.facts import (
     SigningKeyFacts,
     ZooKeeperFacts,
 )
-from controller.doctor.names import namespace_in
+from controller.doctor.names import is_name, namespace_in
 from controller.doctor.namespaces import NamespacesFound, read_namespaces
 from controller.log import recent
 from controller.log.elections import election_system, registry_of
 from controller.log.factory import log_system
 from controller.log.unanswered import Unanswered, recent_unanswered
+from controller.model.controls import ExcludedName, OperatorControls
 from controller.model.errors import AccessDeniedError, AnotherClusterError, SettingsError, TrimtabError
 from controller.model.memory import FatalBundle
 from controller.model.name_patterns import is_pattern
@@ -67,13 +68,14 @@ from controller.strategies.filters.anti_affinity import ExtAntiAffinity
 from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 
 T = TypeVar("T")
+log = logging.getLogger(__name__)
 
 #: HTTP's Date has whole seconds, so it is half a second old on average.
 _DATE_MS: Final = 500.0
 #: Part -> the questions that are not asked while it is away.
 _ASKS: Final = {
     Part.LOG: ("kafka", "pulsar_log", "journal", "groups"),
-    Part.ELECTION: ("zookeeper", "processes", "mode"),
+    Part.ELECTION: ("zookeeper", "processes", "controls"),
     Part.BROKERS: ("pulsar",),
 }
 #: The folders in which files are locked.
@@ -98,7 +100,7 @@ def gather(
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
     log_away = _sentence(away, Part.LOG)
-    work = _questions(settings, patience, log_away)
+    work = _questions(settings, patience, log_away, _parts_away(settings, away))
     late = f"no answer within {patience.all:g} s"
     # What is known of a system that does not answer.
     kafka: KafkaFacts | None = None
@@ -113,11 +115,10 @@ def gather(
         zookeeper = ZooKeeperFacts(election=settings.election, error=_sentence(away, Part.ELECTION) or late)
     lease = None if settings.election.lease is None else LeaseFacts(place=settings.election.lease.name, error=late)
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
-    for question in (each for part in _parts_away(settings, away) for each in _ASKS[part]):
-        work.pop(question, None)
     results = _on_time(side_by_side(work, patience.all))
     tick, tick_error = results["tick"] or (None, late)
     unconfirmed, fatal, waiting = results.get("journal") or ({}, {}, None)
+    controls = results.get("controls") or OperatorControls()
     capacity, capacity_error = _capacity(settings)
     return Facts(
         settings=settings,
@@ -134,12 +135,13 @@ def gather(
         unconfirmed=unconfirmed,
         fatal=fatal,
         execution=ExecutionFacts(
-            mode=results.get("mode") or settings.decisions.mode,
+            mode=controls.mode_in_force(settings.decisions.mode),
             processes=results.get("processes") or RegisteredProcesses(unknown=_sentence(away, Part.ELECTION) or late),
             unanswered=waiting,
             command_groups=results.get("groups") or (),
         ),
         signing_key=signing_key_facts(settings.approvals),
+        excluded=controls.excluded,
         last_tick=tick,
         last_tick_error=tick_error,
     )
@@ -163,17 +165,21 @@ def signing_key_facts(approvals: ApprovalSettings) -> SigningKeyFacts:
     return SigningKeyFacts(is_open=bool(mode & (stat.S_IROTH | stat.S_IWOTH)))
 
 
-def _questions(settings: Settings, patience: TimeLimits, log_away: str) -> dict[str, Callable[[], Any]]:
-    """What is asked, each by itself."""
+def _questions(
+    settings: Settings, patience: TimeLimits, log_away: str, parts_away: Container[Part]
+) -> dict[str, Callable[[], Any]]:
+    """What is asked, each by itself, of the parts that are not away."""
     work: dict[str, Callable[[], Any]] = {
         "tick": lambda: (None, log_away) if log_away else _last_tick(settings),
         "journal": partial(_journal, settings),
         "processes": partial(processes_of, partial(registry_of, settings)),
-        "mode": partial(_mode, settings),
+        "controls": partial(_controls, settings),
         "groups": partial(_groups, settings, patience),
     }
     if settings.pulsar is not None:
-        work["pulsar"] = lambda: pulsar_facts(settings, patience)
+        work["pulsar"] = lambda: pulsar_facts(
+            settings, patience, () if Part.ELECTION in parts_away else _controls(settings).excluded
+        )
     match settings.log:
         case LogInKafka(kafka=log):
             work["kafka"] = lambda: _kafka(log, settings, patience)
@@ -185,11 +191,18 @@ def _questions(settings: Settings, patience: TimeLimits, log_away: str) -> dict[
     if settings.election.lease is not None:
         lease = settings.election.lease
         work["lease"] = lambda: _lease(lease, settings.cluster.name)
-    return work
+    not_asked = {each for part in _ASKS if part in parts_away for each in _ASKS[part]}
+    return {question: ask for question, ask in work.items() if question not in not_asked}
 
 
-def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thorough: bool = True) -> PulsarFacts:
-    """What the brokers say of themselves; not *thorough*: their settings alone."""
+def pulsar_facts(
+    settings: Settings,
+    patience: TimeLimits = TIME_LIMITS,
+    excluded: Iterable[ExcludedName] = (),
+    *,
+    thorough: bool = True,
+) -> PulsarFacts:
+    """What the brokers say of themselves, and of what persons *excluded*; not *thorough*: their settings alone."""
     try:
         admin = pulsar_admin(settings, answer_seconds=patience.answer)
     except SettingsError:
@@ -199,6 +212,8 @@ def pulsar_facts(settings: Settings, patience: TimeLimits = TIME_LIMITS, *, thor
     with closing(admin):
         decisions = settings.decisions
         spaces = {namespace_in(each) for each in decisions.excluded if not is_pattern(each)} if thorough else set()
+        # What is stored may be any text, and becomes part of an address.
+        spaces |= {namespace_in(each.name) for each in excluded if is_name(each.name)}
         return _of_brokers(admin, patience, sorted(spaces), thorough=thorough)
 
 
@@ -445,9 +460,14 @@ def _journal(settings: Settings) -> tuple[dict[str, list[str]], Mapping[str, Fat
     return unconfirmed_brokers(last.memory, limits_of(settings.guardrails)), last.memory.deaths.fatal, waiting
 
 
-def _mode(settings: Settings) -> str:
+def _controls(settings: Settings) -> OperatorControls:
+    """What persons set; nothing where that cannot be read, which other checks say."""
     with closing(election_system(settings).controls()) as store:
-        return mode_in_force(settings.decisions.mode, store)
+        try:
+            return store.read()[0]
+        except TrimtabError as error:
+            log.warning("cannot read the controls that operators set; using the settings: %s", error)
+            return OperatorControls()
 
 
 def _groups(settings: Settings, patience: TimeLimits) -> tuple[str, ...]:

@@ -11,10 +11,55 @@ from controller.model.errors import TrimtabError
 from controller.model.name_patterns import Namespaces, is_pattern, matches
 from controller.model.names import is_system_owned, parse_bundle
 from controller.settings.broker_conf import names_in
+from controller.settings.pulsar_names import namespace_or_bundle
 from controller.strategies.filters.shedding_excluded_namespaces import EXCLUDED_NAMESPACES
+from controller.wire.readable import counted, utc
 
 #: The codes of patterns in decisions.only -> in decisions.excluded.
 _OF_EXCLUDED: Final = {"only-unknown": "excluded-unknown", "only-matches-nothing": "excluded-matches-nothing"}
+#: An exclusion by a person that has been there for longer is probably forgotten.
+_OLD_MS: Final = 7 * 86_400_000
+#: Of these as many are told with their dates.
+_MOST_OLD: Final = 5
+
+
+def excluded_by_people(facts: Facts) -> Iterator[Finding]:
+    """exclusion-matches-nothing, exclusion-of-everything, exclusion-old."""
+    people = facts.excluded
+    old = [each for each in people if facts.now_ms - each.at_ms > _OLD_MS]
+    if old:
+        since = ", ".join(f"{each.name} by {each.by} since {utc(each.at_ms)}" for each in old[:_MOST_OLD])
+        yield warning(
+            "exclusion-old",
+            [each.name for each in old],
+            observed=f"excluded for more than a week: {since}{', ...' if len(old) > _MOST_OLD else ''}",
+            expected="an exclusion for as long as a migration or an incident lasts",
+            advice="`trimtab include` each that is not needed any more, or name it in decisions.excluded",
+        )
+    if facts.pulsar is None or facts.pulsar.error:
+        return
+    known, boundaries = facts.pulsar.namespaces, facts.pulsar.boundaries
+    for each in people:
+        space = namespace_in(each.name)
+        why = "" if is_name(each.name) else "this is no name of a namespace or a bundle"
+        if why := why or (_why_missing(each.name, boundaries[space]) if space in boundaries else ""):
+            yield warning(
+                "exclusion-matches-nothing",
+                each.name,
+                observed=f"{each.by} excluded it, and {why}",
+                expected="bundles and namespaces of the cluster",
+                advice="`trimtab include` it, and exclude what is meant: the namespace, where its bundles are split",
+            )
+    shut = Namespaces.of([*facts.settings.decisions.excluded, *(each.name for each in people)])
+    others = [name for name in known or () if not is_system_owned(name)]
+    if people and others and all(name in shut for name in others):
+        yield warning(
+            "exclusion-of-everything",
+            [each.name for each in people],
+            observed=f"all {counted(len(others), 'namespace')} of the cluster are excluded: nothing is moved or split",
+            expected="a pause, where nothing is to move: status and metrics show it",
+            advice="`trimtab include` them, and `trimtab pause` where that is meant",
+        )
 
 
 def excluded(facts: Facts) -> Iterator[Finding]:
@@ -122,6 +167,14 @@ def capacity_overrides(facts: Facts) -> Iterator[Finding]:
             expected="the host, or host:port, of brokers, or a regular expression for all of it",
             advice=f"correct match, or remove the section; the brokers are {listed(brokers)}",
         )
+
+
+def is_name(name: str) -> bool:
+    """Whether *name* is one of a namespace or a bundle, no pattern, and no steps in a path."""
+    try:
+        return not is_pattern(namespace_or_bundle(name)) and not {".", ".."} & {*name.split("/")}
+    except ValueError:
+        return False
 
 
 def namespace_in(name: str) -> str:

@@ -119,7 +119,9 @@ def guardrail_rows(status: GuardrailStatus) -> dict[str, str]:
     if status.chosen.drained:
         rows["drained"] = ", ".join(f"{each.broker} by {each.by}" for each in status.chosen.drained)
     if status.chosen.excluded:
-        rows["excluded"] = ", ".join(f"{each.name} by {each.by}" for each in status.chosen.excluded)
+        rows["excluded"] = ", ".join(
+            f"{each.name} by {each.by} since {utc(each.at_ms)}" for each in status.chosen.excluded
+        )
     if status.plan:
         rows["plan"] = f"{status.plan} is being applied, so strategies unload nothing"
     if status.proposed is not None:

@@ -382,6 +382,9 @@ class ControllerMetrics(ProcessMetrics):
             f" {first} NaN without one.",
         )
         self._drained = self.gauge("trimtab_drained_brokers", "Brokers that get no bundles until `trimtab release`.")
+        self._excluded = self.gauge(
+            "trimtab_excluded_names", "Bundles and namespaces that persons excluded, until `trimtab include`."
+        )
         self._drained_since = self.gauge(
             "trimtab_drained_since_timestamp_seconds",
             "When the broker that has been drained for longest was drained, seconds since 1970; NaN without one.",
@@ -396,6 +399,7 @@ class ControllerMetrics(ProcessMetrics):
         forever = [each.at_ms for each in controls.pauses if not each.until_ms]
         self._paused_since.set(ages.seconds(min(forever, default=starts.paused)))
         self._drained.set(len(controls.drained))
+        self._excluded.set(len(controls.excluded))
         self._drained_since.set(ages.seconds(controls.drained_since_ms))
 
     def _declare_memories(self) -> None:

@@ -1,6 +1,7 @@
 """The doctor's findings about names in the settings: those that match nothing in the cluster."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -8,10 +9,11 @@ from controller.doctor.checks import judge
 from controller.doctor.facts import BrokerConfFacts, PulsarFacts
 from controller.doctor.finding import Finding
 from controller.doctor.gather import TimeLimits, gather
+from controller.model.controls import ExcludedName
 from controller.settings.capacity import CapacityOverride, CapacityOverrides
 from controller.settings.trimtab_toml import Settings
 from tests.admin_servers import admin_servers
-from tests.doctor import OFF, A, B, broker, facts, only, problems, pulsar, settings
+from tests.doctor import NOW, OFF, A, B, broker, facts, only, problems, pulsar, settings
 
 EXCLUDED = "loadBalancerSheddingExcludedNamespaces"
 HALVES = (0, 0x80000000, 0xFFFFFFFF)
@@ -42,6 +44,39 @@ def test_a_bundle_that_was_split_and_a_namespace_that_is_not_there_match_nothing
     assert "has 2 bundles, and none with this range" in found[0].observed
     assert found[1].observed == "there is no namespace acme/oders"
     assert "pulsar-admin namespaces bundles acme/orders" in found[0].advice
+
+
+def by_ada(*names: str, days: float = 0) -> dict[str, Any]:
+    at_ms = NOW - round(days * 86_400_000)
+    return {"excluded": tuple(ExcludedName(name=name, by="ada", reason="", at_ms=at_ms) for name in names)}
+
+
+def test_an_exclusion_by_a_person_that_matches_nothing_is_named_with_the_person() -> None:
+    known = pulsar(
+        boundaries={"acme/orders": HALVES, "acme/oders": ()}, namespaces=frozenset({"acme/orders", "acme/x"})
+    )
+    assert not problems(pulsar=known, **by_ada("acme/orders", BUNDLE, "acme/not-looked-up"))
+    found = problems(pulsar=known, **by_ada(GONE, "acme/oders", "../brokers"))
+    assert {each.code for each in found} == {"exclusion-matches-nothing"}
+    assert [each.objects for each in found] == [(GONE,), ("acme/oders",), ("../brokers",)]
+    assert found[0].observed.startswith("ada excluded it, and acme/orders has 2 bundles, and none with this range")
+    assert "no name of a namespace" in found[2].observed
+
+
+def test_persons_that_exclude_every_namespace_are_asked_to_pause() -> None:
+    known = pulsar(namespaces=frozenset({"acme/orders", "acme/billing", "pulsar/system"}))
+    found = only(pulsar=known, settings=excluding("acme/bil*"), **by_ada("acme/orders"))
+    assert found.code == "exclusion-of-everything"
+    assert "all 2 namespaces" in found.observed
+    assert not problems(pulsar=known, **by_ada("acme/orders"))
+    assert not problems(pulsar=known, settings=excluding("acme/*"))  # that is what the settings say
+
+
+def test_an_exclusion_that_has_been_there_for_more_than_a_week_is_told_with_its_date() -> None:
+    found = only(**by_ada("acme/orders", days=7.1))
+    assert (found.code, found.objects) == ("exclusion-old", ("acme/orders",))
+    assert "acme/orders by ada since 2024-12-24" in found.observed
+    assert not problems(**by_ada("acme/orders", days=6.9))
 
 
 def test_names_that_could_not_be_looked_up_are_unknown_and_pulsars_own_are_not_looked_up() -> None:

@@ -70,3 +70,9 @@ def test_drained_brokers_are_counted_with_the_time_of_the_first() -> None:
     metrics = shown((T, Controls(mode="active", drained=("a:8080", "b:8080"), drained_since_ms=T - 3000)))
     assert (value(metrics, "trimtab_drained_brokers"), value(metrics, DRAINED)) == (2, T / 1000 - 3)
     assert math.isnan(value(shown((T, Controls(mode="active"))), DRAINED) or 0)
+
+
+def test_what_persons_excluded_is_counted() -> None:
+    excluded = Controls(mode="active", excluded=("acme/billing", "acme/orders"))
+    assert value(shown((T, excluded)), "trimtab_excluded_names") == 2
+    assert value(shown((T, excluded), (T + 60_000, Controls(mode="active"))), "trimtab_excluded_names") == 0
