@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from controller.engine import decide_interval
-from controller.model.controls import Controls
+from controller.model.controls import Controls, DecisionApproval
+from controller.model.memory import Memory
 from controller.offline.counterfactual.recorded import RecordedInterval
 from controller.offline.counterfactual.replay import ReplayPolicy
 from controller.offline.counterfactual.replayed_interval import with_near_detail
@@ -39,11 +40,18 @@ class RecordedTruth:
 
 
 def recorded(
-    scenario: Scenario, strategy: dict[str, str], *, seed: int = 1, journal: bool = True, late: range = range(0)
+    scenario: Scenario,
+    strategy: dict[str, str],
+    *,
+    seed: int = 1,
+    journal: bool = True,
+    late: range = range(0),
+    approved_after: int | None = None,
 ) -> RecordedTruth:
     """A simulated run of *scenario*, recorded with all topics.
 
-    The intervals *late* are too late to act on; the last of them alone is journalled.
+    The intervals *late* are too late to act on; the last of them alone is journalled.  *approved_after*: in mode
+    approve, each decision is approved after so many intervals.
     """
     variant = variant_of(scenario, strategy=strategy)
     world = World(scenario, seed, variant.rules, ALL_DETAIL, true_limits=variant.true_limits)
@@ -52,6 +60,8 @@ def recorded(
     for interval in range(scenario.intervals):
         snapshot, _ = world.live(TurnNumber(interval))
         controls = Controls(mode="active", stale=interval in late)
+        if approved_after is not None:
+            controls = _approving(memory, snapshot.interval, approved_after * scenario.period_seconds * 1000)
         entry = decide_interval([with_near_detail(snapshot, detail)], memory, controls, variant.policy)
         memory = entry.memory
         if not journal:
@@ -64,6 +74,14 @@ def recorded(
         world.execute(TurnNumber(interval), entry.decision.commands)
     recording = RecordingInMemory(cluster="simulated", period_ms=scenario.period_seconds * 1000, held=tuple(held))
     return RecordedTruth(recording=recording, truth=simulate(scenario, variant, seed))
+
+
+def _approving(memory: Memory, interval: int, after_ms: int) -> Controls:
+    """Mode approve; the decision that waits in *memory* is approved *after_ms* after its interval."""
+    waits = memory.proposed
+    is_approved = waits is not None and interval - waits.interval >= after_ms
+    approved = (DecisionApproval(decision=waits.hash, by=("ada",), at_ms=interval),) if waits and is_approved else ()
+    return Controls(mode="approve", approved=approved)
 
 
 def replay_policy(

@@ -170,7 +170,14 @@ def _notes(source: ReplaySource, surveyed: Survey) -> list[str]:
             "the recording has no journal: every move from a broker that was still there counts as one of the recorded"
             " load balancer, and none of them happens in the replays"
         )
-    elif surveyed.decided < n:
+    quiet = {mode: number for mode, number in surveyed.modes.items() if mode != "active"}
+    if quiet:
+        spans = ", ".join(f"{number} in mode {mode}" for mode, number in sorted(quiet.items()))
+        notes.append(
+            f"of {n} recorded intervals {spans}: there, too, the replays of strategies are active and wait for nobody;"
+            " what is reproduced has the recorded mode and approvals"
+        )
+    if surveyed.commands.known and surveyed.decided < n:
         notes.append(
             f"the recorded controller decided {surveyed.decided} of {n} intervals; the replays decide the same ones"
         )

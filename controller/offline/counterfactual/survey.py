@@ -1,6 +1,7 @@
 """Surveys a recording before it is replayed: its brokers, its commands, and the model of their usage."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,8 +41,9 @@ class Survey:
     period_ms: int
     #: All intervals that are replayed, epoch ms.
     intervals: tuple[int, ...]
-    #: How many of them have a recorded decision.
+    #: How many of them have a recorded decision, and how many in each mode.
     decided: int
+    modes: Mapping[str, int]
     #: Sorted.
     brokers: tuple[str, ...]
     bundles: int
@@ -66,7 +68,7 @@ def survey(recording: ReplayableRecording, span: ReplaySpan) -> Survey:
     """
     intervals, brokers, bundles = list[int](), set[str](), set[str]()
     commands, parts, waits = list[Command](), list[_Sample](), list[int]()
-    decided, issued_at = 0, dict[str, int]()
+    modes, issued_at = Counter[str](), dict[str, int]()
     has_journal = False
     for number, recorded in enumerate(until(recording, span)):
         snapshot, entry = recorded.snapshot, recorded.entry
@@ -79,7 +81,7 @@ def survey(recording: ReplayableRecording, span: ReplaySpan) -> Survey:
         parts.append(_sample(number, snapshot))
         if span.has(recorded.interval):
             intervals.append(recorded.interval)
-            decided += entry is not None
+            modes.update(() if entry is None else (entry.controls.mode,))
             brokers |= {*snapshot.roster}
             bundles |= {*snapshot.names}
     if not intervals:
@@ -89,7 +91,8 @@ def survey(recording: ReplayableRecording, span: ReplaySpan) -> Survey:
         cluster=recording.cluster,
         period_ms=period_ms,
         intervals=tuple(intervals),
-        decided=decided,
+        decided=modes.total(),
+        modes=modes,
         brokers=tuple(sorted(brokers)),
         bundles=len(bundles),
         # What was under way when the span begins is carried out as recorded, whatever a replay decides.

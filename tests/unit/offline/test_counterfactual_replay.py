@@ -154,6 +154,21 @@ def test_intervals_that_were_too_late_to_act_on_count_for_the_averages_of_the_re
     assert found.recorded > 0
 
 
+def test_of_a_recording_in_mode_approve_approvals_are_reproduced_and_other_strategies_wait_for_nobody() -> None:
+    world = scenario(**UNEVEN)
+    made = recorded(world, UNIFORM, approved_after=3)
+    found = replayed(made, world, again=UNIFORM, other=UNIFORM)
+    again, other = found.runs["again"], found.runs["other"]
+    first = {name: min(each.turn for each in run.run.moves) for name, run in found.runs.items()}
+    assert first["again"] == first["other"] + 3
+    assert moves_of(again.run) == moves_of(found.happened)
+    assert [each.commands for each in again.decisions] == [
+        each.entry.decision.commands for each in made.recording.held if each.entry is not None
+    ]
+    assert survey(made.recording, ReplaySpan()).modes == {"approve": world.intervals}
+    assert other.run.moves
+
+
 def test_what_was_under_way_when_the_replay_begins_is_not_undone_by_it() -> None:
     made = recorded(shipped("hanging-unloads", 4), {})
     held = made.recording.held
