@@ -51,9 +51,9 @@ class CertificateText:
     kind: str
 
 
-def certificate_text(step: PlanStepAnswer) -> CertificateText:
-    """The certificate of *step* in sentences."""
-    reached, bound = 100 * step.reached, 100 * step.bound
+def certificate_text(step: PlanStepAnswer, whole: float = 1.0) -> CertificateText:
+    """The certificate of *step* in sentences; *whole*: the usage that is 100 %."""
+    reached, bound = 100 * step.reached / whole, 100 * step.bound / whole
     moves = counted(step.max_moves, "move")
     if step.task == EMPTY:
         proved = f"Wherever else these bundles go, the fullest broker does not end below {bound:.1f} %."

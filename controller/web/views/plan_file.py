@@ -217,7 +217,7 @@ def _step(answer: PlanAnswer, number: int, states: _States, names: BrokerNames) 
         seconds=_seconds(step),
         waves=tuple(_wave(step, wave, waves[wave - 1]) for wave in rows),
         waves_left_out=len(step.waves) - len(rows),
-        certificate=certificate_text(step),
+        certificate=certificate_text(step, _whole(answer)),
     )
 
 

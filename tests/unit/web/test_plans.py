@@ -477,6 +477,17 @@ def test_brokers_are_shown_against_the_plan_once_something_of_it_was_issued(show
     assert usages(plan, shown, progress, nodes, resource="topics")[0] is None
 
 
+@pytest.mark.parametrize("share", [1.0, 1e-9])
+def test_what_is_proved_is_a_share_of_all_messages_where_the_plan_is_by_messages(shown: Site, share: float) -> None:
+    answer, progress = answered(shown, drain()), issued_plan(InventedData(), "", None, NOW)
+    brokers = [each.model_copy(update={"resource": RATE_SHARE, "before": share / 4}) for each in answer.brokers[:1]] * 4
+    steps = [each.model_copy(update={"reached": share / 2, "bound": share / 2}) for each in answer.steps]
+    by_rate = answer.model_copy(update={"brokers": brokers, "steps": steps})
+    view = plan_view(by_rate, progress, BrokerNames(), None, NOW)
+    assert "does not end below 50.0 %" in view.steps[0].certificate.proved
+    assert "ends at 50.0 %" in view.steps[0].certificate.reached
+
+
 def test_a_bundle_that_moves_in_two_steps_has_a_state_in_each(tmp_path: Path) -> None:
     plan = drain()
     first, second = orders(plan), replace(orders(plan), step=2, wave=1)
