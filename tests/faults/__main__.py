@@ -20,6 +20,8 @@ from tests.faults.overload import FULL_REBALANCE, overloaded_site
 from tests.faults.prove import Outcome, p95, prove, prove_disk_full, prove_full_rebalance, site_on_small_disk
 from tests.faults.second_broker import SecondBroker
 from tests.faults.site import kafka_site, pulsar_site
+from tests.faults.stale import product_commit
+from tests.faults.stale import stale as stale_rows
 
 log = logging.getLogger("faults")
 
@@ -58,8 +60,14 @@ def main(
     kafka_away_seconds: Annotated[float, typer.Option()] = 60.0,
     backlog_intervals: Annotated[int, typer.Option()] = 1_440,
     page: Annotated[Path, typer.Option(help="Where the table is.")] = _PAGE,
+    stale: Annotated[bool, typer.Option("--stale", help="Only say which rows are of older code; 1: some are.")] = False,
 ) -> None:
     """Exits with 1 where something was lost, done twice or wrong, or where recovery took too long."""
+    if stale:
+        found_stale = stale_rows(report.rows(page.read_text(encoding="utf-8")))
+        for line in found_stale:
+            typer.echo(line)
+        raise typer.Exit(int(bool(found_stale)))
     names = _NAMES[in_log]
     wanted = [*(only or ()), *(more or ())] or [*names]
     for name in wanted:
@@ -69,7 +77,7 @@ def main(
         raise typer.BadParameter("zookeeper-away needs an election in ZooKeeper: name others with --only")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("kazoo").setLevel(logging.ERROR)
-    failed = False
+    failed, commit = False, product_commit()
     with tempfile.TemporaryDirectory(prefix="trimtab-faults-", ignore_cleanup_errors=True) as folder:
         away = _Away(kafka_seconds=kafka_away_seconds, backlog_intervals=backlog_intervals)
         brokers = find_release(pulsar) if pulsar else None
@@ -81,14 +89,14 @@ def main(
         for outcome in found:
             slow = outcome.fault.partition(",")[0] in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
             failed |= slow or bool(outcome.findings or outcome.differences)
-            log.info("%s", report.row(outcome))
+            log.info("%s", report.row(outcome, commit))
             if slow:
                 log.error("%s: recovery takes longer than %g s", outcome.fault, MOST_P95_SECONDS)
             for finding in (*outcome.findings.lost, *outcome.findings.twice, *outcome.findings.wrong):
                 log.error("%s: %s", outcome.fault, finding)
             for difference in outcome.differences:
                 log.error("%s: %s", outcome.fault, difference)
-            report.write(page, [outcome])
+            report.write(page, [outcome], commit)
     raise typer.Exit(int(failed))
 
 
