@@ -40,7 +40,8 @@ def own_topics(bootstrap: str, partitions: int = PARTITIONS) -> KafkaLogSettings
 def as_toml(log: KafkaLogSettings) -> str:
     """The keys of [log.kafka]."""
     topics = "\n".join(f'{role}_topic = "{getattr(log, f"{role}_topic")}"' for role in ROLES)
-    return f'bootstrap = "{log.bootstrap}"\npartitions = {log.partitions}\n{topics}\n'
+    numbers = f"partitions = {log.partitions}\nreplication_factor = {log.replication_factor}"
+    return f'bootstrap = "{log.bootstrap}"\n{numbers}\n{topics}\n'
 
 
 def journal_in(log: KafkaLogSettings, *, cluster: str) -> LogJournal:

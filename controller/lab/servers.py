@@ -52,9 +52,9 @@ class Server(ABC):
     name: str
     default_port: int
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        """*port* 0 picks a free one; it stays the same for the life of this object."""
-        self.folder = folder.resolve()
+    def __init__(self, folder: Path, port: int = 0, host: str = _LOOPBACK) -> None:
+        """*port* 0 picks a free one; it stays the same for the life of this object.  *host*: where it listens."""
+        self.folder, self.host = folder.resolve(), host
         self.port = port or free_port()
         self.log = self.folder / "server.log"
         self._pid_file = self.folder / "pid"
@@ -64,7 +64,7 @@ class Server(ABC):
     @property
     def address(self) -> str:
         """host:port for clients."""
-        return f"{_LOOPBACK}:{self.port}"
+        return f"{self.host}:{self.port}"
 
     @property
     def summary(self) -> str:
@@ -84,7 +84,7 @@ class Server(ABC):
         running = self.pid()
         if running is not None:
             raise TrimtabError(f"{self.name} is already running in {self.folder}, pid {running}: stop it first")
-        if not is_free(self.port):
+        if not is_free(self.port, self.host):
             raise TrimtabError(f"{self.name}: port {self.port} is taken; choose another with --port, 0 for a free one")
         self.folder.mkdir(parents=True, exist_ok=True)
         classpath = self._classpath()
@@ -220,8 +220,8 @@ class KafkaServer(Server):
     name = "kafka"
     default_port = 9092
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        super().__init__(folder, port)
+    def __init__(self, folder: Path, port: int = 0, host: str = _LOOPBACK) -> None:
+        super().__init__(folder, port, host)
         self._controller_port = free_port()
         self._properties = self.folder / "server.properties"
         self._meta = self.folder / "data" / "meta.properties"
@@ -230,6 +230,11 @@ class KafkaServer(Server):
     def bootstrap(self) -> str:
         """The address, under Kafka's name for it."""
         return self.address
+
+    @property
+    def controller_address(self) -> str:
+        """Where its controller listens for those of other brokers."""
+        return f"{self.host}:{self._controller_port}"
 
     @property
     def cluster_id(self) -> str:
@@ -250,7 +255,7 @@ class KafkaServer(Server):
         )
 
     def _configuration(self) -> str:
-        broker, controller = self.address, f"{_LOOPBACK}:{self._controller_port}"
+        broker, controller = self.address, self.controller_address
         return f"""process.roles=broker,controller
 node.id={_NODE}
 controller.quorum.voters={_NODE}@{controller}
@@ -283,7 +288,7 @@ metadata.max.idle.interval.ms=0
 
     def _answers(self) -> bool:
         # A client complains of every refused connection: first see whether anybody listens.
-        return not is_free(self.port) and kafka_topics.ping(self.bootstrap, 1.0)
+        return not is_free(self.port, self.host) and kafka_topics.ping(self.bootstrap, 1.0)
 
 
 class ZooKeeperServer(Server):
@@ -292,8 +297,8 @@ class ZooKeeperServer(Server):
     name = "zookeeper"
     default_port = 2181
 
-    def __init__(self, folder: Path, port: int = 0) -> None:
-        super().__init__(folder, port)
+    def __init__(self, folder: Path, port: int = 0, host: str = _LOOPBACK) -> None:
+        super().__init__(folder, port, host)
         self._cfg = self.folder / "zoo.cfg"
 
     @property
@@ -306,7 +311,7 @@ class ZooKeeperServer(Server):
         self._cfg.write_text(
             f"""dataDir={self.folder / "data"}
 clientPort={self.port}
-clientPortAddress={_LOOPBACK}
+clientPortAddress={self.host}
 tickTime=500
 minSessionTimeout=1000
 maxSessionTimeout=60000
@@ -329,7 +334,7 @@ maxClientCnxns=0
 
     def _answers(self) -> bool:
         try:
-            with socket.create_connection((_LOOPBACK, self.port), timeout=1) as connection:
+            with socket.create_connection((self.host, self.port), timeout=1) as connection:
                 connection.sendall(b"srvr")
                 return connection.recv(64).startswith(b"Zookeeper version")
         except OSError:
@@ -384,10 +389,10 @@ def _can_listen(port: int) -> bool:
     return True
 
 
-def is_free(port: int) -> bool:
-    """True when nobody listens on *port* of this machine."""
+def is_free(port: int, host: str = _LOOPBACK) -> bool:
+    """True when nobody listens on *port* of this machine, at its address *host*."""
     with socket.socket() as probe:
-        return probe.connect_ex((_LOOPBACK, port)) != 0
+        return probe.connect_ex((host, port)) != 0
 
 
 #: Half the time to start, for some of the throughput: these servers are not for production.

@@ -14,8 +14,8 @@ import pytest
 from controller.lab.servers import kafka_server, zookeeper_server
 from tests.faults.audit import Findings
 from tests.faults.faults import FAULTS, Around, Fault
+from tests.faults.kafka_brokers import SecondBroker
 from tests.faults.prove import prove
-from tests.faults.second_broker import SecondBroker
 from tests.faults.site import Site, kafka_site
 
 pytestmark = pytest.mark.e2e
@@ -44,7 +44,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, around: Around) -> Iterator[Site]:
-    with kafka_site(tmp_path_factory.mktemp("two-controllers"), around.kafka, around.zookeeper) as site:
+    with kafka_site(tmp_path_factory.mktemp("two-controllers"), [around.kafka], around.zookeeper) as site:
         yield site
 
 

@@ -10,8 +10,8 @@ import pytest
 from controller.lab.servers import ZooKeeperServer, kafka_server
 from tests.faults.audit import Findings
 from tests.faults.faults import FAULTS, Around
+from tests.faults.kafka_brokers import SecondBroker
 from tests.faults.prove import prove
-from tests.faults.second_broker import SecondBroker
 from tests.faults.site import Site, kafka_site
 
 pytestmark = [pytest.mark.e2e, pytest.mark.extended]
@@ -30,7 +30,7 @@ def around(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Around]:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory, around: Around) -> Iterator[Site]:
-    with kafka_site(tmp_path_factory.mktemp("without-zookeeper"), around.kafka, None) as site:
+    with kafka_site(tmp_path_factory.mktemp("without-zookeeper"), [around.kafka], None) as site:
         yield site
 
 

@@ -3,7 +3,7 @@
 import logging
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +14,12 @@ import typer
 from controller.lab.pulsar_release import USUAL, PulsarRelease, find_release
 from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.lab.servers import ZooKeeperServer, kafka_server, zookeeper_server
-from tests.faults import report
+from tests.faults import links, network, report
 from tests.faults.faults import DISK_FULL, FAULTS, FAULTS_ON_PULSAR, NOTHING_AROUND, Around, Fault
+from tests.faults.kafka_brokers import SecondBroker
 from tests.faults.overload import FULL_REBALANCE, overloaded_site
 from tests.faults.prove import Outcome, p95, prove, prove_disk_full, prove_full_rebalance, site_on_small_disk
-from tests.faults.second_broker import SecondBroker
-from tests.faults.site import kafka_site, pulsar_site
+from tests.faults.site import Site, kafka_site, pulsar_site
 from tests.faults.stale import product_commit
 from tests.faults.stale import stale as stale_rows
 
@@ -33,7 +33,7 @@ _PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
 _NAMES: dict[str, tuple[str, ...]] = {
-    "kafka": (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE),
+    "kafka": (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE, *links.NAMES),
     "pulsar": tuple(fault.name for fault in FAULTS_ON_PULSAR),
 }
 
@@ -134,7 +134,7 @@ def _outcomes(
             if elects_on_log
             else zookeeper_server(folder / "zookeeper") as zookeeper,
             _real(folder / "pulsar", brokers) as real,
-            kafka_site(folder / "site", kafka, None if elects_on_log else zookeeper, real) as site,
+            kafka_site(folder / "site", [kafka], None if elects_on_log else zookeeper, real) as site,
         ):
             second = SecondBroker(folder / "second", kafka)
             around = Around(
@@ -155,6 +155,29 @@ def _outcomes(
     if FULL_REBALANCE in names:
         with overloaded_site(folder / "overloaded") as site:
             yield prove_full_rebalance(site, runs)
+    yield from _outcomes_of_the_machine(folder, names, runs)
+
+
+def _outcomes_of_the_machine(folder: Path, names: Sequence[str], runs: int) -> Iterator[Outcome]:
+    """Of the faults of links, disks and clocks, each kind on a site of its own."""
+    if _are_possible(links.NAMES, names, network.why_none):
+        with links.site_on_network(folder / "network") as (site, hosts):
+            yield from _each(links.faults_of_links(hosts), names, site, runs)
+
+
+def _each(faults: Sequence[Fault], names: Sequence[str], site: Site, runs: int) -> Iterator[Outcome]:
+    for fault in faults:
+        if fault.name in names:
+            yield prove(fault, site, NOTHING_AROUND, runs)
+
+
+def _are_possible(faults: Sequence[str], names: Sequence[str], why_none: Callable[[], str]) -> bool:
+    """Whether some of *faults* are to be caused, and this machine can; why it cannot is logged."""
+    some = [name for name in names if name in faults]
+    why = why_none() if some else ""
+    if why:
+        log.warning("left out: %s: %s", ", ".join(some), why)
+    return bool(some) and not why
 
 
 def _outcomes_on_pulsar(

@@ -17,10 +17,10 @@ from streaming.assembly import Assembly
 from tests.faults.clock import eventually, now_ms
 from tests.faults.disk import Disk
 from tests.faults.hostile import forged_command, forged_records, poisoned
+from tests.faults.kafka_brokers import SecondBroker
 from tests.faults.operations import added_partitions, backlog, offline_partition, pause_takeover
 from tests.faults.processes import Life
 from tests.faults.pulsar import Act
-from tests.faults.second_broker import SecondBroker
 from tests.faults.site import SESSION_SECONDS, Site
 
 _EX_TEMPFAIL = 75

@@ -8,7 +8,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, NewPartitions  # type: ignore[attr-defined]
 
 from tests.faults.clock import eventually, now_ms
-from tests.faults.second_broker import NODE, SecondBroker
+from tests.faults.kafka_brokers import NODE, SecondBroker
 from tests.faults.site import Site
 
 #: Partitions that are added to the metrics topic.

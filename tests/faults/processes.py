@@ -83,11 +83,12 @@ class Life:
 class Service:
     """A command of trimtab that runs until told to end: whenever it ends by itself it begins another life."""
 
-    def __init__(self, folder: Path, name: str, *arguments: str) -> None:
+    def __init__(self, folder: Path, name: str, *arguments: str, words: Sequence[str] = ()) -> None:
+        """*words*: what its command begins with, as to run it on a host of its own."""
         self.name = name
         self.lives: list[Life] = []
         self._folder = folder
-        self._command = [sys.executable, "-m", "controller.cli", *arguments]
+        self._command = [*words, sys.executable, "-m", "controller.cli", *arguments]
         self._until = threading.Event()
         self.go_on()
 

@@ -13,6 +13,8 @@ from controller.model.names import BundleName, find_bundle, topic_hash
 from controller.simulator.cluster import ClusterShape, ModelledCluster
 from tests.commands import unload
 
+LOOPBACK: Final = "127.0.0.1"
+
 
 class Act(NamedTuple):
     """A bundle that was really moved."""
@@ -47,8 +49,8 @@ class PlayedPulsar:
     #: A bundle always goes where it is sent.
     obeys: Final = True
 
-    def __init__(self, *, brokers: int, entrances: int, seed: int) -> None:
-        servers = [_Server(self, nth) for nth in range(brokers + entrances)]
+    def __init__(self, *, brokers: int, entrances: int, seed: int, host: str) -> None:
+        servers = [_Server(self, nth, host) for nth in range(brokers + entrances)]
         self._servers = servers
         self.cluster = PiledCluster(tuple(sorted(server.name for server in servers[entrances:])), seed=seed)
         #: Where executor n calls: so it is known who acts.
@@ -110,8 +112,8 @@ class PlayedPulsar:
 
 
 @contextmanager
-def played_pulsar(*, brokers: int, entrances: int, seed: int = 1) -> Iterator[PlayedPulsar]:
-    pulsar = PlayedPulsar(brokers=brokers, entrances=entrances, seed=seed)
+def played_pulsar(*, brokers: int, entrances: int, seed: int = 1, host: str = LOOPBACK) -> Iterator[PlayedPulsar]:
+    pulsar = PlayedPulsar(brokers=brokers, entrances=entrances, seed=seed, host=host)
     pulsar.start()
     try:
         yield pulsar
@@ -122,10 +124,10 @@ def played_pulsar(*, brokers: int, entrances: int, seed: int = 1) -> Iterator[Pl
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self, pulsar: PlayedPulsar, number: int) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+    def __init__(self, pulsar: PlayedPulsar, number: int, host: str) -> None:
+        super().__init__((host, 0), _Handler)
         self.pulsar, self.number = pulsar, number
-        self.name = f"127.0.0.1:{self.server_address[1]}"
+        self.name = f"{host}:{self.server_address[1]}"
 
     def handle_error(self, *_: object) -> None:
         """Callers are killed here on purpose."""

@@ -3,11 +3,11 @@
 That one is modelled, or real brokers with a modelled load (real_pulsar).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 from uuid import uuid4
 
 from kazoo.client import KazooClient
@@ -17,18 +17,18 @@ from controller.lab.servers import KafkaServer, ZooKeeperServer
 from controller.log.election.leadership import CONTENDERS
 from controller.log.election.store import ElectionCells
 from controller.log.factory import log_system
-from controller.log.ticks import MetricsLog
 from controller.settings.log import KafkaLogSettings
 from controller.settings.pulsar_log import PulsarLogSettings
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.simulator.cluster import ModelledSweep
 from controller.simulator.encode import json_records, namespace_record
+from controller.wire.chunks import KeyValue
 from streaming.assembly import Assembly
 from tests.faults.audit import Findings, audit, differences
 from tests.faults.clock import eventually
 from tests.faults.log import Answered, Decided, FolderSiteLog, KafkaSiteLog, SiteLog
 from tests.faults.processes import Life, Service
-from tests.faults.pulsar import PlayedPulsar, played_pulsar
+from tests.faults.pulsar import LOOPBACK, PlayedPulsar, played_pulsar
 from tests.faults.pulsar_log import PulsarSiteLog, log_section
 from tests.faults.real_pulsar import RealPulsar, real_pulsar
 from tests.faults.replay import undisturbed
@@ -98,8 +98,28 @@ _SITE_LOGS: dict[str, Callable[[Settings], SiteLog]] = {
 Between: TypeAlias = Callable[[Sequence[ModelledSweep]], None]
 
 
+class Writer(Protocol):
+    """Who writes intervals."""
+
+    def publish(self, records: Iterable[KeyValue]) -> None:
+        """Append *records* to the metrics."""
+        ...
+
+    def tick(self, interval: int, roster: Mapping[str, str | None]) -> None:
+        """End *interval*."""
+        ...
+
+
+#: What the command of a process begins with, by the process's name.
+Words: TypeAlias = Callable[[str], Sequence[str]]
+
+
 def _nothing(_: Sequence[ModelledSweep]) -> None:
     """Between sweeps and tick."""
+
+
+def _no_words(_: str) -> Sequence[str]:
+    return ()
 
 
 class Site:
@@ -113,8 +133,9 @@ class Site:
         *,
         controllers: int,
         broker_conf: str = _BROKER_CONF,
+        words: Words = _no_words,
     ) -> None:
-        self.folder, self.pulsar = folder, pulsar
+        self.folder, self.pulsar, self._words = folder, pulsar, words
         (folder / "broker.conf").write_text(broker_conf)
         (folder / "controller.toml").write_text(conf)
         self.settings: Settings = read_settings(folder / "controller.toml")
@@ -133,7 +154,7 @@ class Site:
 
     def _service(self, name: str, command: str) -> Service:
         conf = self.folder / f"{'controller' if command == 'run' else name}.toml"
-        return Service(self.folder, name, command, "--conf", str(conf))
+        return Service(self.folder, name, command, "--conf", str(conf), words=self._words(name))
 
     def close(self) -> None:
         for service in (*self.controllers, *self.executors):
@@ -171,7 +192,11 @@ class Site:
         metrics = log_system(self.settings).metrics()
         return [self._publish(metrics, _nothing) for _ in range(intervals)][-1]
 
-    def _publish(self, metrics: MetricsLog, between: Between) -> int:
+    def publish_by(self, writer: Writer) -> int:
+        """The same as :meth:`publish`, by *writer*."""
+        return self._publish(writer, _nothing)
+
+    def _publish(self, metrics: Writer, between: Between) -> int:
         self.interval += _PERIOD
         with self.pulsar.lock:
             cluster = self.pulsar.cluster
@@ -211,6 +236,11 @@ class Site:
         assert _newest_epoch(leading), "nobody leads"
         return leading
 
+    def leading(self) -> Service:
+        """The service whose process leads."""
+        leader = self.leader()
+        return next(each for each in self.controllers if each.life is leader)
+
     def _alive(self) -> list[Life]:
         return [service.life for service in self.controllers if service.life.is_alive()]
 
@@ -218,7 +248,9 @@ class Site:
         return _newest_epoch(self.leader())
 
     def wait_for_standby(self) -> None:
-        """Until every controller stands for election, and has rehearsed unless it leads."""
+        """Until every controller stands for election, and has rehearsed unless it leads; at once where one is alone."""
+        if len(self.controllers) == 1:
+            return
         with _contenders(self.settings) as contenders:
             eventually(lambda: contenders() == len(self.controllers), "all controllers contend")
             # On a busy machine sessions end by themselves, too: then both may be new, or one leads unrehearsed.
@@ -295,20 +327,28 @@ def _newest_epoch(life: Life) -> int:
 
 @contextmanager
 def kafka_site(
-    folder: Path, kafka: KafkaServer, zookeeper: ZooKeeperServer | None, real: PulsarCluster | None = None
+    folder: Path,
+    kafka: Sequence[KafkaServer],
+    zookeeper: ZooKeeperServer | None,
+    real: PulsarCluster | None = None,
+    *,
+    host: str = LOOPBACK,
+    words: Words = _no_words,
 ) -> Iterator[Site]:
     """Two controllers and two executors with their log in Kafka, and their election there or in *zookeeper*.
 
-    *real*: brokers that carry out the commands.
+    *real*: brokers that carry out the commands.  *host*: where the modelled ones are.
     """
     name = uuid4().hex[:8]
+    log = named_topics(",".join(each.bootstrap for each in kafka))
+    log = log.model_copy(update={"replication_factor": len(kafka)})
     conf = _CONF.format(
         cluster=CLUSTER,
         guardrails="",
-        log=f'kind = "kafka"\n[log.kafka]\n{as_toml(named_topics(kafka.bootstrap))}',
+        log=f'kind = "kafka"\n[log.kafka]\n{as_toml(log)}',
         election=_election("" if zookeeper is None else zookeeper.hosts, f"/{name}"),
     )
-    with _site(folder, conf, controllers=2, executors=2, real=real) as site:
+    with _site(folder, conf, controllers=2, executors=2, real=real, host=host, words=words) as site:
         yield site
 
 
@@ -362,11 +402,17 @@ def _site(
     executors: int,
     broker_conf: str = _BROKER_CONF,
     real: PulsarCluster | None = None,
+    host: str = LOOPBACK,
+    words: Words = _no_words,
 ) -> Iterator[Site]:
     folder.mkdir(parents=True, exist_ok=True)
-    opened = real_pulsar(real, entrances=executors) if real else played_pulsar(brokers=_BROKERS, entrances=executors)
+    opened = (
+        real_pulsar(real, entrances=executors)
+        if real
+        else played_pulsar(brokers=_BROKERS, entrances=executors, host=host)
+    )
     with opened as pulsar:
-        site = Site(folder, conf, pulsar, controllers=controllers, broker_conf=broker_conf)
+        site = Site(folder, conf, pulsar, controllers=controllers, broker_conf=broker_conf, words=words)
         try:
             site.warm_up()
             yield site
