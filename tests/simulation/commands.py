@@ -16,6 +16,7 @@ from controller.adapters.approvals.contents import verified_content
 from controller.adapters.approvals.control_changes import (
     enact_approved,
     needs_approval,
+    propose_include,
     propose_mode,
     propose_release,
     propose_resume,
@@ -109,6 +110,21 @@ def drain(site: Site, broker: str) -> None:
     changes.change_controls(site.election.controls_store(), changes.drained(made, [broker]))
 
 
+def exclude(site: Site, name: str) -> None:
+    """``trimtab exclude``."""
+    made = changes.choice_by("bob", "", now_ms())
+    changes.change_controls(site.election.controls_store(), changes.excluded(made, [name]))
+
+
+def include(site: Site, name: str) -> None:
+    """``trimtab include``."""
+    if site.settings.approvals.demanded:
+        _grant(site, partial(propose_include, names=(name,)))
+    else:
+        made = changes.choice_by("ada", "", now_ms())
+        changes.change_controls(site.election.controls_store(), changes.included(made, [name]))
+
+
 def release(site: Site, broker: str) -> None:
     """``trimtab release``."""
     _grant(site, partial(propose_release, brokers=(broker,)))
@@ -136,8 +152,8 @@ def _grant(site: Site, propose: Callable[..., StoredProposal], *, surely: bool =
 def tamper(site: Site) -> None:
     """Somebody who may write everything, but has no key, has the controls allow more.
 
-    He sets the mode and removes pauses and drained brokers, with a grant that he signs in others' names or without one;
-    or restores a document that lay there before.
+    He sets the mode and removes pauses, drained brokers and exclusions, with a grant that he signs in others' names or
+    without one; or restores a document that lay there before.
     """
     chance, store, documents = site.world.sim.random, site.election.controls_store(), site.world.documents
     if documents and chance.random() < 0.6:
@@ -149,7 +165,8 @@ def tamper(site: Site) -> None:
     )
     active = Choice(value="active", reason="", by="bob", at_ms=now_ms())
     changes.change_controls(
-        store, lambda now: replace(now, mode=active, pauses=(), drained=(), resumed_ms=now_ms(), grants=grants)
+        store,
+        lambda now: replace(now, mode=active, pauses=(), drained=(), excluded=(), resumed_ms=now_ms(), grants=grants),
     )
 
 

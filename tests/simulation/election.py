@@ -87,6 +87,7 @@ def note_controls(world: World, controls: OperatorControls) -> None:
     world.documents.append(controls)
     paused = "paused" if controls.pauses else "resumed"
     world.note("controls", outcome=f"{paused} {'' if controls.mode is None else controls.mode.value}")
+    world.note("excluded", content=" ".join(each.name for each in controls.excluded))
     for approval in controls.approvals:
         world.note("decision-approved", content=approval.decision)
     orders = controls.orders

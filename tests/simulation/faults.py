@@ -121,6 +121,7 @@ def schedule_of(seed: int) -> Schedule:
     faults = [_fault(chance, made) for _ in range(chance.randint(6, 22))]
     faults += [_in_turn(chance, made, number) for number in range(_IN_TURN)]
     faults += _approvals(Random(f"approvals {seed}"), made)
+    faults += _exclusions(Random(f"exclusions {seed}"), made)
     policy = Random(f"policy {seed}")
     if policy.random() < 1 / 3:
         made = replace(made, approvals=True)
@@ -150,6 +151,16 @@ def _approvals(chance: Random, made: Schedule) -> list[Fault]:
         return []
     at = (round(chance.randrange(2, made.intervals) * PERIOD + chance.uniform(0, PERIOD), 1) for _ in range(2))
     return [Fault(kind="approve", at=each, seconds=round(chance.uniform(5, 20) * PERIOD, 1)) for each in at]
+
+
+def _exclusions(chance: Random, made: Schedule) -> list[Fault]:
+    """Bundles and namespaces that somebody excludes for a while, in one of three schedules."""
+    if chance.random() > 1 / 3:
+        return []
+    return [
+        Fault(kind="exclude", at=_time(chance, made), seconds=round(chance.uniform(2, 15) * PERIOD, 1))
+        for _ in range(3)
+    ]
 
 
 def _under_a_policy(chance: Random, made: Schedule) -> list[Fault]:
@@ -404,6 +415,17 @@ def _come_drain(site: Site, fault: Fault) -> None:
     site.world.sim.at(at, lambda: site.person(partial(commands.release, site, broker), "ada"))
 
 
+def _come_exclude(site: Site, fault: Fault) -> None:
+    """Somebody excludes a bundle, or its namespace, and asks to include it later."""
+    chance = site.world.sim.random
+    bundle = chance.choice(site.cluster.all_bundles())
+    name = bundle if chance.random() < 0.5 else bundle.rpartition("/")[0]
+    site.person(partial(commands.exclude, site, name), "bob")
+    site.world.sim.at(
+        site.world.sim.now + fault.seconds, lambda: site.person(partial(commands.include, site, name), "ada")
+    )
+
+
 def _come_tamper(site: Site, _: Fault) -> None:
     site.person(partial(commands.tamper, site), "mallory")
 
@@ -484,6 +506,7 @@ _COME: Final[Mapping[str, Callable[[Site, Fault], None]]] = {
     "apply": _come_apply,
     "forge": _come_forge,
     "drain": _come_drain,
+    "exclude": _come_exclude,
     "tamper": _come_tamper,
     "outage": _come_outage,
     "rewind": _come_rewind,

@@ -92,7 +92,9 @@ class SimulatedServer(MemoryServer):
             note("entry", epoch=epoch, interval=interval, outcome=paused, content=str(controls["decidedAtMs"]))
             pauses = " ".join(str(each["atMs"]) for each in controls.get("pauses") or ())
             drained = " ".join(controls.get("drained") or ())
-            note("in-force", epoch=epoch, interval=interval, outcome=controls["mode"], content=f"{pauses}|{drained}")
+            excluded = " ".join(controls.get("excluded") or ())
+            in_force = f"{pauses}|{drained}|{excluded}"
+            note("in-force", epoch=epoch, interval=interval, outcome=controls["mode"], content=in_force)
             if controls["mode"] == "approve":
                 note("asks", epoch=epoch, interval=interval, content=fields["summary"])
             if controls.get("orders"):

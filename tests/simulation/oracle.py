@@ -3,7 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from controller.wire.base import read_object
 from tests.protocol.linearizable import Call, Fencing, Register, check, with_values
@@ -30,7 +30,7 @@ def findings(trace: Sequence[Event], *, ended_ms: int) -> list[str]:
     """What does not hold, a line each; *ended_ms*: when the run came to rest, epoch ms."""
     checks = (
         *(_leaderships, _issuing, _epochs_of_partitions, _answers, _acts, _epochs_of_acts, _budgets, _controls),
-        *(_approvals, _plans, _grants, _ticks),
+        *(_exclusions, _approvals, _plans, _grants, _ticks),
     )
     return [line for check in checks for line in check(trace)] + list(_alive(trace, ended_ms))
 
@@ -218,6 +218,26 @@ def _controls(trace: Sequence[Event]) -> Iterator[str]:
                 yield f"pause: {each.command} is decided {each.at - held_since} ms after somebody forbade it"
 
 
+def _exclusions(trace: Sequence[Event]) -> Iterator[str]:
+    """Nothing is done to what is excluded in the interval; nor to what somebody excluded more than an interval ago,
+    unless the read was lost by which the controller would know."""
+    in_force, since, unread = frozenset[str](), dict[str, int](), dict[str, int]()
+    for each in trace:
+        if each.kind == "in-force":
+            in_force = _in_force(each).excluded
+        elif each.kind == "excluded":
+            since = {name: since.get(name, each.at) for name in each.content.split()}
+        elif each.kind in ("read-lost", "stood-still"):
+            unread[each.process] = each.at
+        elif each.kind == "decided":
+            bundle = each.content.split()[1]
+            names, long_ago = {bundle, bundle.rpartition("/")[0]}, each.at - _PERIOD_MS - _TO_COMMIT_MS
+            if names & in_force:
+                yield f"exclusion: {each.command} is decided though {bundle} is excluded"
+            elif any(unread.get(each.process, 0) < since[name] < long_ago for name in names & since.keys()):
+                yield f"exclusion: {each.command} is decided more than an interval after {bundle} was excluded"
+
+
 def _approvals(trace: Sequence[Event]) -> Iterator[str]:
     """In mode approve strategies' commands are those of a decision that was proposed and approved, in time and once.
 
@@ -302,14 +322,17 @@ def _grants(trace: Sequence[Event]) -> Iterator[str]:
         if each.kind == "granted":
             grants.append(each)
         elif each.kind == "in-force":
-            (pauses, drained), (ended, released) = _in_force(each), _in_force(before)
-            ended, released = ended - pauses, released - drained
+            now, last = _in_force(each), _in_force(before)
             if RANKS[each.outcome] > RANKS[before.outcome]:
                 of = [grant for grant in _of(grants, "granted") if _raises(grant, each.outcome, last_mode)]
                 last_mode = max((grant.interval for grant in of), default=last_mode)
                 if not of:
                     yield f"unapproved: the mode is {each.outcome} in interval {each.interval}, after {before.outcome}"
-            for what, names in (("resume", ended), ("release", released)):
+            for what, names in (
+                ("resume", last.pauses - now.pauses),
+                ("release", last.drained - now.drained),
+                ("include", last.excluded - now.excluded),
+            ):
                 known = {value for grant in grants if grant.outcome == what for value in grant.content.split()}
                 yield from (
                     f"unapproved: {what} {name} in interval {each.interval}"
@@ -319,22 +342,28 @@ def _grants(trace: Sequence[Event]) -> Iterator[str]:
             before = each
         elif each.kind == "decided" and not each.outcome.endswith(" Planned"):
             kind, _, destination, *_ = each.content.split()
-            if kind == "unload" and destination in _in_force(before)[1]:
+            if kind == "unload" and destination in _in_force(before).drained:
                 yield f"drain: {each.command} moves to {destination}, which is drained"
-    pauses, _ = _in_force(before)
+    pauses = _in_force(before).pauses
     if grants and (before.outcome != "active" or pauses):
         yield f"approval: at the end {before.outcome} with the pauses {pauses} is in force, not what was approved"
 
 
 #: Modes, from the one in which least moves; that of the settings is active.
 RANKS: Final = {"observe": 0, "dry_run": 1, "approve": 2, "active": 3}
-_NOTHING_IN_FORCE: Final = Event(kind="in-force", outcome="active", content="|")
+_NOTHING_IN_FORCE: Final = Event(kind="in-force", outcome="active", content="||")
 
 
-def _in_force(entry: Event) -> tuple[frozenset[str], frozenset[str]]:
-    """The pauses and the drained brokers of an interval."""
-    pauses, drained = entry.content.split("|")
-    return frozenset(pauses.split()), frozenset(drained.split())
+class _InForce(NamedTuple):
+    """What holds something back in an interval."""
+
+    pauses: frozenset[str]
+    drained: frozenset[str]
+    excluded: frozenset[str]
+
+
+def _in_force(entry: Event) -> _InForce:
+    return _InForce(*(frozenset(part.split()) for part in entry.content.split("|")))
 
 
 def _raises(grant: Event, mode: str, last_ms: int) -> bool:

@@ -420,6 +420,17 @@ def _removed_pause_forgotten() -> list[Any]:
     return [patch.object(granted, "_pauses_in_force", lambda controls, *more: (controls.pauses_at(more[-1]), []))]
 
 
+def _removed_exclusion_forgotten() -> list[Any]:
+    return [patch.object(granted, "_excluded_in_force", lambda controls, *_: (controls.excluded, []))]
+
+
+def _exclusion_ignored() -> list[Any]:
+    def with_controls(policy: Any, controls: Any) -> Any:
+        return _with_controls(policy, replace(controls, excluded=()))
+
+    return [patch.object(decide, "with_controls", with_controls)]
+
+
 _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     decide.within_window,
     ControlsInForce._look,
@@ -429,6 +440,7 @@ _within_window, _look, _open, _keep, _tick, _answer, _begin = (
     Inbox.answer,
     Query.__init__,
 )
+_with_controls: Final = decide.with_controls
 _why_not: Final = ApprovedProposals.why_not
 _new_grants: Final = GrantedControls._new_grants
 
@@ -498,6 +510,8 @@ BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
         _grants_not_asked,
         _old_grant_obeyed,
         _removed_pause_forgotten,
+        _removed_exclusion_forgotten,
+        _exclusion_ignored,
     )
 }
 

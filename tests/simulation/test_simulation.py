@@ -123,6 +123,7 @@ BROKERS = [f"broker-{number}.sim:8080" for number in range(1, 5)]
                 Fault(kind="crash", at=160.0, target="controller-1"),
             ],
         ),
+        ("exclusion-ignored", [Fault(kind="exclude", at=90.0 + each, seconds=900.0) for each in range(8)]),
         ("dry-run-carried-out", [Fault(kind="mode", at=130.0, seconds=60.0)]),
         ("stop-all-without-pause", [Fault(kind="stop-all", at=130.0, seconds=120.0)]),
         (
@@ -187,6 +188,7 @@ _UNDER_A_POLICY = [seed for seed in range(1, 101) if schedule_of(seed).approvals
         "grants-not-asked",
         "old-grant-obeyed",
         "removed-pause-forgotten",
+        "removed-exclusion-forgotten",
     ],
 )
 def test_under_a_policy_nothing_is_in_force_that_is_not_approved_or_forged_or_expired(bug: str) -> None:
