@@ -73,8 +73,14 @@ class ProposedDecision:
     @property
     def text(self) -> str:
         """What it does, in a few words."""
-        counts = [(sum(each.action == action for each in self.commands), action) for action in ("unload", "split")]
-        return ", ".join(f"{n} {action}{'s' if n > 1 else ''}" for n, action in counts if n)
+        splits = sum(each.action == "split" for each in self.commands)
+        return decision_text(len(self.commands) - splits, splits)
+
+
+def decision_text(unloads: int, splits: int) -> str:
+    """What a decision of so many commands does, in a few words."""
+    counts = ((unloads, "unload"), (splits, "split"))
+    return ", ".join(f"{n} {action}{'s' if n > 1 else ''}" for n, action in counts if n)
 
 
 def digest_of(brokers: tuple[str, ...]) -> str:

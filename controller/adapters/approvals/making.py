@@ -5,7 +5,7 @@ Every statement is signed here, where the policy demands it, and refused at once
 
 from dataclasses import dataclass, replace
 
-from controller.adapters.approvals.contents import VerifiedContent, plan_content, verified_content
+from controller.adapters.approvals.contents import VerifiedContent, plan_content, title_of_request, verified_content
 from controller.adapters.approvals.standing import StatementChecks, counting, standing_of
 from controller.adapters.approvals.statements import flaw_of, sign
 from controller.adapters.election.changes import ControlsChange, change_controls
@@ -79,7 +79,6 @@ def propose_plan(
     content: bytes,
     *,
     now_ms: int,
-    title: str = "",
     reason: str = "",
     checked: VerifiedContent | None = None,
 ) -> StoredProposal:
@@ -105,7 +104,7 @@ def propose_plan(
         statement=signer.says(statement),
         moves=subject.moves,
         connections=subject.connections,
-        title=_cut(title or plan.asked),
+        title=checked.title,
     )
     store.add(proposal, content, now_ms=now_ms)
     return require(store, subject.hash)
@@ -115,14 +114,15 @@ def propose_control(
     store: ProposalStore, signer: Signer, action: str, values: tuple[str, ...], *, now_ms: int, reason: str = ""
 ) -> StoredProposal:
     """Propose a change of the controls that allows more: see ControlRequest."""
-    content = encode_request(ControlRequest(cluster=signer.cluster, action=action, values=values, at_ms=now_ms))
+    request = ControlRequest(cluster=signer.cluster, action=action, values=values, at_ms=now_ms)
+    content = encode_request(request)
     key, expires_at_ms = hash_of(content), now_ms + signer.policy.life_ms(ProposalKind.CONTROL)
     statement = replace(
         signer.statement(StatementKind.PROPOSE, key, now_ms=now_ms, expires_at_ms=expires_at_ms),
         reason=_cut(reason),
     )
-    title = _cut(" ".join((action, *values)))
-    proposal = Proposal(hash=key, kind=ProposalKind.CONTROL, statement=signer.says(statement), title=title)
+    title, signed = title_of_request(request), signer.says(statement)
+    proposal = Proposal(hash=key, kind=ProposalKind.CONTROL, statement=signed, title=title)
     store.add(proposal, content, now_ms=now_ms)
     return require(store, key)
 

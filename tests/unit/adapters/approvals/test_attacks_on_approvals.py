@@ -50,7 +50,7 @@ from controller.settings.maintenance import Maintenance
 from controller.settings.standing_controls import StandingControls
 from controller.wire.controls import encode_controls, parse_controls
 from controller.wire.plan import certificate_hash, encode_plan, parse_plan
-from controller.wire.proposals import pack
+from controller.wire.proposals import encode_head, pack, parse_head
 from tests.plans import plan_of, some_problem
 from tests.proposals import NOW, key_of, policy, signed_by
 
@@ -305,6 +305,41 @@ def test_an_approval_of_a_plan_is_none_of_a_changed_one(site: Site) -> None:
     site.proposals.entries[HASH] = (head, pack(encode_plan(changed)), record, version)
     site.forge(orders=ORDERS)
     assert "was changed: its hash is" in refused(site.at())
+
+
+@pytest.mark.parametrize(
+    ("action", "changes"),
+    [
+        ("plan", {"title": "empty another broker"}),
+        ("plan", {"moves": 1}),
+        ("plan", {"connections": 0}),
+        ("plan", {"splits": 1}),
+        ("mode", {"title": "release a:8080"}),
+        ("decision", {"moves": 1}),
+        ("decision", {"title": "1 unload"}),
+    ],
+)
+def test_what_people_read_of_a_proposal_is_what_is_in_it(site: Site, action: str, changes: dict[str, Any]) -> None:
+    """The head has no signature: somebody who may write the store could have others approve what they do not read."""
+    if action == "plan":
+        site.propose("ada")
+        key = HASH
+    elif action == "mode":
+        key = propose_control(site.proposals, by("ada"), MODE, ("active",), now_ms=NOW).proposal.hash
+    else:
+        moves = [["acme/orders/0x00000000_0xffffffff", "a:8080", "b:8080"]] * 2
+        content = json.dumps({"cluster": CLUSTER, "interval": 1, "splits": [], "unloads": moves}).encode()
+        said: dict[str, Any] = {"moves": 2, "title": "2 unloads"}
+        key = propose_decision(
+            site.proposals, content, cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + MINUTE, **said
+        ).proposal.hash
+    head, packed, record, version = site.proposals.entries[key]
+    proposal, size = parse_head(head, key)
+    site.proposals.entries[key] = (encode_head(replace(proposal, **changes), size), packed, record, version)
+    with pytest.raises(ProposalRefusedError, match=r"the head of proposal .* was changed"):
+        approve(site.proposals, by("bob"), key, now_ms=NOW)
+    site.proposals.entries[key] = (head, packed, record, version)
+    approve(site.proposals, by("bob"), key, now_ms=NOW)
 
 
 def test_a_false_certificate_is_refused_by_the_controller_itself(site: Site) -> None:
@@ -679,9 +714,7 @@ def test_a_flood_of_statements_keeps_nobody_out(site: Site) -> None:
 def test_a_decision_is_approved_by_signed_statements_alone() -> None:
     site = Site(mode="approve")
     content = b'{"cluster":"demo","interval":1,"splits":[],"unloads":[]}'
-    stored = propose_decision(
-        site.proposals, content, cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + 30 * MINUTE, title="1 unload"
-    )
+    stored = propose_decision(site.proposals, content, cluster=CLUSTER, now_ms=NOW, expires_at_ms=NOW + 30 * MINUTE)
     key = stored.proposal.hash
     site.forge(approvals=(DecisionApproval(decision=key, by=("mallory",), at_ms=NOW),))
     assert site.at().approved == ()
