@@ -47,15 +47,23 @@ class TrustedProxy:
             raise forbidden(f"the header {spellings[0]} is taken from the proxies in [web.proxy] alone")
         if any("_" in name for name in spellings) or len(set(spellings)) != len(spellings):
             raise RefusedError(400, "Ambiguous user", "a header that names the user comes twice, or is misspelt")
-        name = printable(headers.get(self._settings.user_header, "").strip())[:LONGEST_NAME]
+        name = printable(_text(headers.get(self._settings.user_header, "")).strip())[:LONGEST_NAME]
         if not name:
             return None
-        groups = [group.strip() for group in headers.get(self._settings.groups_header, "").split(",")]
+        groups = [group.strip() for group in _text(headers.get(self._settings.groups_header, "")).split(",")]
         listed = self._settings.users.get(name)
         role = highest_role(groups, self._settings.roles, [listed, self._settings.everybody])
         if role is None:
             raise forbidden(f"{name} has no role in [web.proxy]")
         return Viewer(name=name, role=role, login="proxy")
+
+
+def _text(value: str) -> str:
+    """*value* of a header, whose bytes HTTP calls ISO 8859-1, and proxies write in UTF-8."""
+    try:
+        return value.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return value
 
 
 def highest_role(

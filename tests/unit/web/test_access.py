@@ -175,6 +175,18 @@ def test_a_name_that_looks_like_another_one_does_not_come_in(
     assert client.get(STATUS, headers=_bearer(bob)).status_code == 200
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_proxy_names_users_and_groups_in_utf_8_or_as_http_has_it(tmp_path: Path, encoding: str) -> None:
+    """arkime 3951, open-webui 14530: without that a policy that names the person does not know her."""
+    proxy = (*PROXY[:2], 'roles = {"op\u00e9rateurs" = "operator"}')
+    client = _client(tmp_path, *proxy, peer=PEER)
+    headers = {"X-Forwarded-User": "\u00e9mile", "X-Forwarded-Groups": "op\u00e9rateurs"}
+    answer = client.get("/api/v1/clusters", headers={key: text.encode(encoding) for key, text in headers.items()})
+    assert (answer.json()["viewer"], answer.json()["role"]) == ("\u00e9mile", "operator")
+    other = {"X-Forwarded-User": "b\u043eb".encode(), "X-Forwarded-Groups": headers["X-Forwarded-Groups"].encode()}
+    assert "looks like another one" in client.get(STATUS, headers=other).text
+
+
 @pytest.mark.parametrize(
     "name", ["X-Forwarded-User", "x-forwarded-user", "X_Forwarded_User", "X-Forwarded_User", "X-Forwarded-Groups"]
 )
