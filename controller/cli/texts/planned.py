@@ -58,7 +58,8 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path | None) -> None:
     listed_brokers = [*changed, *rest[: _LISTED_BROKERS if changed else None]]
     by_rate = any(each.resource == RATE_SHARE for each in answer.brokers)
     header = [*_BROKERS, *(_FIXED if by_rate else ())]
-    print_table(out, header, [[column.cell(each) for column in header] for each in listed_brokers], title="Brokers")
+    shares = [_of_all(each, answer.whole) for each in listed_brokers]
+    print_table(out, header, [[column.cell(each) for column in header] for each in shares], title="Brokers")
     if len(listed_brokers) < len(answer.brokers):
         print_line(out, f"and {counted(len(answer.brokers) - len(listed_brokers), 'broker')} that stay as they are")
     out.print()
@@ -74,6 +75,12 @@ def print_plan(out: Console, answer: PlanAnswer, conf: Path | None) -> None:
     _print_by_hand(out, answer)
     following = [] if conf is None else _next(answer, conf)
     print_fields(out, [*_summary(answer), *following], whole=[_NEXT] if answer.file else [])
+
+
+def _of_all(change: BrokerChangeAnswer, whole: float) -> BrokerChangeAnswer:
+    """*change* with its usages as shares of *whole*."""
+    usages = {"before": change.before, "after": change.after, "highest": change.highest, "fixed": change.fixed}
+    return change.model_copy(update={name: usage / whole for name, usage in usages.items()})
 
 
 def _print_by_hand(out: Console, answer: PlanAnswer) -> None:
@@ -139,10 +146,12 @@ def _further(answer: PlanAnswer) -> str:
 def _summary(answer: PlanAnswer) -> list[tuple[str, str]]:
     fewest = answer.fewest_moves
     least = "" if fewest is None else " (the minimum)" if fewest == answer.moves else f" ({fewest} is the minimum)"
+    before, after = answer.before / answer.whole, answer.after / answer.whole
+    of = " of all messages" if any(each.resource == RATE_SHARE for each in answer.brokers) else ""
     rows = [
         ("load of", utc(answer.interval)),
         ("moves", f"{counted(answer.moves, 'move')}{least} in {counted(answer.waves, 'wave')}"),
-        ("usage", f"highest {answer.before:.1%} before, {answer.after:.1%} after"),
+        ("usage", f"highest {before:.1%} before, {after:.1%} after{of}"),
         ("time", f"{duration(answer.seconds)}, {_reconnecting(answer)}"),
     ]
     if answer.slowed:

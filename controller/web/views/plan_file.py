@@ -145,7 +145,7 @@ def plan_view(
         facts=_facts(answer, now_ms),
         steps=tuple(_step(answer, number, states, names) for number in rows),
         steps_left_out=len(answer.steps) - len(rows),
-        brokers=tuple(_bar(each, present.get(each.broker), 100 / _whole(answer)) for each in changes[:_BROKERS]),
+        brokers=tuple(_bar(each, present.get(each.broker), 100 / answer.whole) for each in changes[:_BROKERS]),
         brokers_left_out=max(0, len(changes) - _BROKERS),
         unit="of all messages" if any(each.resource == RATE_SHARE for each in changes) else "of the fullest resource",
         interval=nodes.interval if nodes is not None and present else None,
@@ -178,7 +178,7 @@ def _heading(answer: PlanAnswer) -> Heading:
 
 def _facts(answer: PlanAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
     # Each of several steps has a bound of its own.
-    proved = f"proved: not below {100 * answer.steps[0].bound / _whole(answer):.1f} %" if len(answer.steps) == 1 else ""
+    proved = f"proved: not below {100 * answer.steps[0].bound / answer.whole:.1f} %" if len(answer.steps) == 1 else ""
     return (
         KeyFigure(label="Moves", figure=whole(answer.moves), unit="", context=f"in {counted(answer.waves, 'wave')}"),
         KeyFigure(label="Takes", figure=span(answer.seconds), unit="", context="without what people do between steps"),
@@ -190,7 +190,7 @@ def _facts(answer: PlanAnswer, now_ms: int) -> tuple[KeyFigure, ...]:
         ),
         KeyFigure(
             label="Fullest broker",
-            figure=f"{_usage(answer.before / _whole(answer))} → {_usage(answer.after / _whole(answer))}",
+            figure=f"{_usage(answer.before / answer.whole)} → {_usage(answer.after / answer.whole)}",
             unit="%",
             context=proved,
         ),
@@ -217,7 +217,7 @@ def _step(answer: PlanAnswer, number: int, states: _States, names: BrokerNames) 
         seconds=_seconds(step),
         waves=tuple(_wave(step, wave, waves[wave - 1]) for wave in rows),
         waves_left_out=len(step.waves) - len(rows),
-        certificate=certificate_text(step, _whole(answer)),
+        certificate=certificate_text(step, answer.whole),
     )
 
 
@@ -247,12 +247,6 @@ def _wave(step: PlanStepAnswer, number: int, states: Counter[IssuedMoveState]) -
         text=f"{counted(len(moves), 'move')}, {clients}{after}",
         delayed_by=time.delayed_by,
     )
-
-
-def _whole(answer: PlanAnswer) -> float:
-    """What is 100 %: 1; where message rates are spread, of which no broker is full, those of all brokers."""
-    by_rate = [each.before for each in answer.brokers if each.resource == RATE_SHARE]
-    return sum(by_rate) or 1.0
 
 
 def _bar(change: BrokerChangeAnswer, node: BrokerNow | None, scale: float) -> BrokerBar:

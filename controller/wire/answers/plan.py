@@ -2,6 +2,7 @@
 
 from typing import Annotated, Final, Literal, TypeAlias
 
+from controller.planning.problem import RATE_SHARE
 from controller.wire.answers.base import DestinationBroker, JsonAnswer, Shown, SourceBroker
 
 #: A share of a capacity.
@@ -145,6 +146,14 @@ class PlanAnswer(JsonAnswer):
     by_hand: dict[str, str]
     """Bundle of trimtab's own topics on a broker that is to be empty -> the command that moves it: trimtab does not."""
     notes: list[str]
+
+    @property
+    def whole(self) -> float:
+        """The usage that is 100 %: 1; of message rates, of which no broker is full, that of all brokers together."""
+        fullest = max(self.brokers, key=lambda each: each.before, default=None)
+        if fullest is None or fullest.resource != RATE_SHARE:
+            return 1.0
+        return sum(each.before for each in self.brokers if each.resource == RATE_SHARE) or 1.0
 
 
 class ApplyAnswer(JsonAnswer):

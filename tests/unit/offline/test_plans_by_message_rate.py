@@ -115,6 +115,28 @@ def test_by_message_rate_each_broker_shows_the_share_of_bundles_that_cannot_move
     assert "cannot move" in header
 
 
+@pytest.mark.parametrize("share", [1.0, 1e-9])
+def test_a_plan_by_message_rate_is_told_in_shares_of_all_messages(tmp_path: Path, share: float) -> None:
+    """In a drain the search counts messages least, so a share of them is tiny."""
+    source = shared_hosts(tmp_path, {"a:8080": [100.0], "b:8080": [100.0], "c:8080": [100.0, 100.0]})
+    answer = plan_answer(
+        planned_cluster(source, PlanRequest(kind=DRAIN, brokers=("a:8080",), own=ALL)),
+        file="",
+        now_ms=0,
+        deadline_ms=None,
+    )
+    usages = {"a:8080": (0.25, 0.0), "b:8080": (0.25, 0.5), "c:8080": (0.5, 0.5)}
+    brokers = [
+        each.model_copy(update={"resource": "share of the message rate", "before": share * old, "after": share * new})
+        for each, (old, new) in zip(answer.brokers, usages.values(), strict=True)
+    ]
+    by_rate = answer.model_copy(update={"brokers": brokers, "before": share * 0.5, "after": share * 0.5})
+    text = captured(200, lambda out: print_plan(out, by_rate, Path("c")))
+    assert "highest 50.0% before, 50.0% after of all messages" in text
+    assert "25.0%" in text
+    assert "of all messages" not in captured(200, lambda out: print_plan(out, answer, Path("c")))
+
+
 @pytest.mark.slow
 def test_a_balance_takes_the_resources_that_a_person_says_do_not_follow(tmp_path: Path) -> None:
     source = shared_hosts(tmp_path, UNEVEN, cpu=200.0)
