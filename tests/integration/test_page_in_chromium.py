@@ -1,7 +1,7 @@
 """The page in a real Chromium: no error, no request elsewhere, no barrier, working keys, and text without a script."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -69,7 +69,9 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def _served(folder: Path, data: InventedData, web: tuple[str, ...] = ANYBODY) -> Iterator[str]:
+def _served(
+    folder: Path, data: InventedData, web: tuple[str, ...] = ANYBODY, now_ms: Callable[[], int] = lambda: NOW
+) -> Iterator[str]:
     """The address of a site that shows *data*."""
 
     def unreadable(_settings: Settings) -> Any:
@@ -78,7 +80,7 @@ def _served(folder: Path, data: InventedData, web: tuple[str, ...] = ANYBODY) ->
 
         return read
 
-    shown = site(folder, "harbour-eu", now_ms=lambda: NOW, read_status=unreadable, data=data, web=web)
+    shown = site(folder, "harbour-eu", now_ms=now_ms, read_status=unreadable, data=data, web=web)
     with served(shown) as address:
         yield address
 
@@ -323,6 +325,45 @@ def test_a_new_interval_comes_by_itself(browser: Browser, tmp_path: Path, monkey
         page.wait_for_selector("h1:has-text('too full')")
         assert "Nothing is in the way" in (page.text_content("#bridge") or "")
         assert trouble == []
+
+
+def test_an_open_page_says_when_decisions_stop(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    now = [NOW]
+    with (
+        _served(tmp_path, states()["normal"], now_ms=lambda: now[0]) as address,
+        watched_page(browser) as (page, trouble),
+    ):
+        page.clock.install()
+        page.goto(address)
+        assert "Nothing is in the way." in (page.text_content("#bridge") or "")
+        now[0] += 10 * MINUTE  # and no message comes, since nothing happens
+        page.clock.fast_forward(100_000)
+        page.wait_for_selector("#bridge:has-text('No decision for 10 intervals.')")
+        now[0] += MINUTE
+        page.clock.fast_forward(100_000)
+        page.wait_for_selector("#bridge:has-text('No decision for 11 intervals.')")
+        assert trouble == []
+
+
+def test_an_open_page_says_when_nobody_answers_though_its_stream_is_open(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PageRequest, "findings", lambda _page: None)
+    with _served(tmp_path, states()["normal"]) as address, watched_page(browser) as (page, _):
+        page.clock.install()
+        page.goto(address)
+        page.wait_for_load_state()
+        page.route(f"{address}/", lambda route: route.abort("timedout"))
+        page.clock.fast_forward(100_000)
+        page.wait_for_timeout(200)
+        page.clock.fast_forward(2_000)
+        page.wait_for_selector("#bridge:has-text('This page is not live.')")
+        page.unroute(f"{address}/")
+        page.clock.fast_forward(100_000)
+        page.wait_for_selector("#bridge:has-text('Nothing is in the way.')")
 
 
 def test_a_page_says_that_its_session_is_over(

@@ -212,8 +212,13 @@ const trimtab = {
 
   // ---- live: one message an interval; while the tab is hidden nothing is drawn ----
 
-  const AGAIN_MS = 15_000;
-  let version = "", waiting = false;
+  const AGAIN_MS = 15_000, ANSWER_MS = 30_000;
+  let version = "", waiting = false, overdue = 0, silentSince = 0;
+  // No message: the controller may be dead, or the stream, which a browser need not notice.  So the page asks, again and again.
+  function expect() {
+    clearTimeout(overdue);
+    overdue = setTimeout(refresh, 1500 * (Number(find(".beat")?.dataset.seconds) || 60));
+  }
   function take(text) {
     const page = new DOMParser().parseFromString(text, "text/html");
     const bridge = find("#bridge", page);
@@ -238,9 +243,21 @@ const trimtab = {
     if (document.hidden) { waiting = true; return; }
     waiting = false;
     try {
-      const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
-      if (answer.redirected) loggedOut(answer.url); else if (answer.ok) take(await answer.text());
-    } catch { /* the next event, or the next connection, brings it */ }
+      const answer = await fetch(location.href, { headers: { Accept: "text/html" }, signal: AbortSignal.timeout(ANSWER_MS) });
+      if (answer.redirected) loggedOut(answer.url);
+      else if (answer.ok) take(await answer.text());
+      else if (answer.status >= 500) notLive();
+    } catch {
+      setTimeout(notLive, 1000);  // a page that is being left gives up its requests, too
+    }
+  }
+  function notLive() {
+    silentSince ||= trimtab.now();
+    const bridge = find("#bridge");
+    bridge.classList.add("hold");
+    find(".state b", bridge).textContent = "This page is not live.";
+    find(".state", bridge).lastChild.textContent = ` The server does not answer since ${trimtab.clock(silentSince)}; trying again.`;
+    silentSince = 0;
   }
   // Only the login page answers from another address.
   function loggedOut(login) {
@@ -257,16 +274,17 @@ const trimtab = {
       const answer = await fetch(location.href, { method: "HEAD", headers: { Accept: "text/html" } });
       if (answer.redirected) loggedOut(answer.url);
     } catch { /* the server is away */ }
+    expect();
   }
   function follow() {
     const address = document.body.dataset.events;
     version = document.body.dataset.version;
     if (!address || !("EventSource" in window)) return;
-    let brokenSince = 0, source;
+    let isBroken = false, source;
     function connect() {
       source = new EventSource(address);
       source.addEventListener("interval", hear);
-      source.addEventListener("open", () => { if (brokenSince) { brokenSince = 0; refresh(); } });
+      source.addEventListener("open", () => { if (isBroken) { isBroken = false; refresh(); } });
       source.addEventListener("error", lost);
     }
     function hear(event) {
@@ -280,12 +298,9 @@ const trimtab = {
     function lost() {
       // A browser gives up at any answer that is no stream, as a proxy's 502 while the server starts, or our own 429.
       if (source.readyState === EventSource.CLOSED) { setTimeout(connect, AGAIN_MS); findOut(); }
-      if (brokenSince || document.hidden) return;
-      brokenSince = trimtab.now();
-      const bridge = find("#bridge");
-      bridge.classList.add("hold");
-      find(".state b", bridge).textContent = "This page is not live.";
-      find(".state", bridge).lastChild.textContent = ` The server does not answer since ${trimtab.clock(brokenSince)}; trying again.`;
+      if (isBroken || document.hidden) return;
+      isBroken = true;
+      notLive();
     }
     connect();
     addEventListener("pagehide", () => source.close());
@@ -310,4 +325,5 @@ const trimtab = {
     }
     for (const wide of all("[data-newest]")) wide.scrollLeft = wide.scrollWidth;
   });
+    expect();
 })();
