@@ -1,6 +1,7 @@
 """The page in a real Chromium: no error, no request elsewhere, no barrier, working keys, and text without a script."""
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,7 +11,7 @@ from urllib.parse import quote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, Route
 
 from controller.cycle.ordered import told_of
 from controller.model.controls import Controls, Orders
@@ -247,6 +248,26 @@ def test_fields_of_times_are_local_where_the_page_is_and_send_utc(browser: Brows
         page.wait_for_url("**until=2026-11-26T14%3A15**")
         assert "since=2026-11-26T14%3A00" in page.url
         assert page.input_value("[name=until]") == "2026-11-26T19:45"
+        assert trouble == []
+
+
+def test_nothing_is_drawn_before_the_chosen_theme_is_known(browser: Browser, addresses: dict[str, str]) -> None:
+    def slowly(route: Route) -> None:
+        time.sleep(0.5)
+        route.continue_()
+
+    with watched_page(browser) as (page, trouble):
+        page.goto(addresses["normal"])
+        page.click("[data-theme-switch]")
+        page.route("**/*.js*", slowly)
+        page.goto(addresses["normal"] + "/decisions")
+        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
+        drawn = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        known = page.evaluate(
+            """performance.getEntriesByType("resource").find(each => /trimtab[^/]*js/.test(each.name)).responseEnd"""
+        )
+        assert drawn >= known
+        assert page.get_attribute("html", "data-theme") == "dark"
         assert trouble == []
 
 
