@@ -6,7 +6,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from controller.web.access.viewer import checked
-from controller.web.pages.frame import commands_of, context_of, newest_end, render
+from controller.web.pages.frame import Context, commands_of, context_of, newest_end, render
 from controller.web.pages.page import PageRequest
 from controller.web.pages.spans import form_time, time_of, usual_spans
 from controller.web.store.values import DecisionDetail, DecisionPage, DecisionQuery
@@ -25,7 +25,7 @@ _DESTINATIONS: Final = 40
 def decisions(page: PageRequest) -> Response:
     """The newest decisions, or those that were looked for."""
     context = context_of(page)
-    filters = _filters(page)
+    filters = _filters(page, context)
     rows = _rows(page, filters)
     lines = decision_lines(
         rows.rows,
@@ -50,15 +50,22 @@ def decisions(page: PageRequest) -> Response:
     )
 
 
-def _filters(page: PageRequest) -> dict[str, str]:
-    """The parameters that say what is looked for, those that are not empty."""
+def _filters(page: PageRequest, context: Context) -> dict[str, str]:
+    """The parameters that say what is looked for, those that are not empty; the broker by its whole name."""
     parameters = page.request.query_params
     names = (*_TEXTS, "since", "until", "with_commands")
     filters = {name: parameters[name].strip() for name in names if parameters.get(name, "").strip()}
     for name, text in filters.items():
         if len(text) > _LONGEST:
             raise HTTPException(400, f"{name} has {len(text):,} characters, more than any name")
+    if "broker" in filters:
+        filters["broker"] = _whole(page, context, filters["broker"])
     return filters | {name: str(time_of(name, filters[name])) for name in ("since", "until") if name in filters}
+
+
+def _whole(page: PageRequest, context: Context, text: str) -> str:
+    brokers = page.data.brokers()
+    return context.names.whole(text, [] if brokers is None else [node.name for node in brokers.brokers])
 
 
 def _rows(page: PageRequest, filters: dict[str, str]) -> DecisionPage:
@@ -119,13 +126,13 @@ def decision(page: PageRequest) -> Response:
         lines=view.verdict_lines(detail.verdicts, context.names, kind=kind, text=text),
         kind=kind,
         text=text,
-        **_why_not(page, detail),
+        **_why_not(page, context, detail),
     )
 
 
-def _why_not(page: PageRequest, detail: DecisionDetail) -> dict[str, Any]:
+def _why_not(page: PageRequest, context: Context, detail: DecisionDetail) -> dict[str, Any]:
     """What is answered about the bundle or broker that ?about= names."""
-    about = page.request.query_params.get("about", "").strip()[:_LONGEST]
+    about = _whole(page, context, page.request.query_params.get("about", "").strip()[:_LONGEST])
     if not about:
         return {"about": "", "explained": None, "explained_not": ""}
     answer = page.explain(detail.row.interval, about, flip="flip" in page.request.query_params)

@@ -94,9 +94,7 @@ def _with_owner(query: MapQuery, brokers: Sequence[str], context: Context) -> Ma
         return query
     if not query.owner:
         return replace(query, owner=next(iter(brokers), ""))
-    return replace(
-        query, owner=next((each for each in brokers if context.names.label(each) == query.owner), query.owner)
-    )
+    return replace(query, owner=context.names.whole(query.owner, brokers))
 
 
 def map_tile(page: PageRequest) -> Response:

@@ -153,6 +153,10 @@ class BrokerNames:
         """*broker* as pages write it."""
         return broker.removesuffix(self.ending).removeprefix(self.beginning) or broker
 
+    def whole(self, text: str, brokers: Iterable[str]) -> str:
+        """The one of *brokers* that pages write as *text*; where there is none, *text*."""
+        return next((broker for broker in brokers if self.label(broker) == text), text)
+
     def shortest(self, broker: str) -> str:
         """The part of *broker* that differs from the others."""
         return self.label(broker).removeprefix(self.kind) or broker
