@@ -38,14 +38,14 @@ def chromium() -> Iterator[Browser]:
 
 @contextmanager
 def watched_page(
-    browser: Browser, theme: str = "light", width: int = 1280, *, script: bool = True
+    browser: Browser, theme: str = "light", width: int = 1280, *, script: bool = True, zone: str = "Asia/Kolkata"
 ) -> Iterator[tuple[Page, list[str]]]:
     """A page, and whatever it said on the console or threw, and where its requests went."""
     context = browser.new_context(
         viewport={"width": width, "height": 900},
         color_scheme="dark" if theme == "dark" else "light",
         java_script_enabled=script,
-        timezone_id="Asia/Kolkata",
+        timezone_id=zone,
     )
     page, trouble = context.new_page(), list[str]()
     page.on("console", lambda message: trouble.append(f"console: {message.text}"))

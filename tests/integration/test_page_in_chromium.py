@@ -251,6 +251,25 @@ def test_fields_of_times_are_local_where_the_page_is_and_send_utc(browser: Brows
         assert trouble == []
 
 
+def test_an_hour_that_clocks_show_twice_stays_the_one_that_was_meant(
+    browser: Browser, addresses: dict[str, str]
+) -> None:
+    with watched_page(browser, zone="Europe/London") as (page, trouble):
+        # The second 01:30 of that night in London; after it the clocks are back on UTC.
+        page.goto(addresses["normal"] + "/decisions?since=2026-10-25T01:30&until=2026-10-25T03:30")
+        page.keyboard.press("t")
+        assert page.input_value("[name=since]") == "2026-10-25T01:30"
+        page.click("form button:has-text('Filter')")
+        page.wait_for_url("**since=2026-10-25T01%3A30**")
+        # The hour before is another span, which a person may enter; nothing says that it is shown twice.
+        page.fill("[name=until]", "2026-10-25T02:30")
+        page.click("form button:has-text('Filter')")
+        page.wait_for_url("**since=2026-10-25T01%3A30&until=2026-10-25T02%3A30**")
+        page.keyboard.press("t")
+        assert page.input_value("[name=since]") == "2026-10-25T01:30"
+        assert trouble == []
+
+
 def test_nothing_is_drawn_before_the_chosen_theme_is_known(browser: Browser, addresses: dict[str, str]) -> None:
     def slowly(route: Route) -> None:
         time.sleep(0.5)

@@ -32,6 +32,8 @@ const trimtab = {
   },
   // What a field of the type datetime-local says, epoch ms; it is in UTC, or local like all times of the page.
   timeOf(field) {
+    // Where clocks are set back an hour comes twice: until a person changes the field it says the time that was written.
+    if (field.dataset.ms && field.dataset.text === field.value) return Number(field.dataset.ms);
     return Date.parse(field.dataset.isLocal ? field.value : `${field.value}Z`);
   },
   fieldText(ms, isLocal) {
@@ -117,9 +119,10 @@ const trimtab = {
     for (const field of all('input[type="datetime-local"]', from)) {
       const ms = trimtab.timeOf(field);
       if (trimtab.isLocal) field.dataset.isLocal = "1"; else delete field.dataset.isLocal;
-      if (!Number.isNaN(ms)) field.value = trimtab.fieldText(ms, trimtab.isLocal);
-      const zone = find("[data-zone]", field.parentElement);
-      if (zone) zone.textContent = trimtab.isLocal ? "local" : "UTC";
+      if (!Number.isNaN(ms)) {
+        field.value = field.dataset.text = trimtab.fieldText(ms, trimtab.isLocal);
+        field.dataset.ms = ms;
+      }
     }
     tick();
   }
@@ -127,6 +130,7 @@ const trimtab = {
   document.addEventListener("formdata", (event) => {
     for (const field of all('input[type="datetime-local"]', event.target)) {
       if (field.value) event.formData.set(field.name, trimtab.fieldText(trimtab.timeOf(field), false));
+    for (const zone of all("[data-zone]")) zone.textContent = trimtab.isLocal ? "local" : "UTC";
     }
   });
   function tick() {
