@@ -270,6 +270,30 @@ def test_an_hour_that_clocks_show_twice_stays_the_one_that_was_meant(
         assert trouble == []
 
 
+def test_keys_can_be_turned_off_and_buttons_do_the_same(browser: Browser, addresses: dict[str, str]) -> None:
+    with watched_page(browser) as (page, trouble):
+        page.goto(addresses["normal"])
+        page.click(".rail >> text=Keys")
+        page.uncheck("dialog [type=checkbox]")
+        page.click("dialog button")
+        page.keyboard.press("t")
+        assert (page.text_content(".log time") or "") == "14:31"
+        page.click(".rail >> text=Local")
+        assert (page.text_content(".log time") or "") == "20:01"
+        assert page.get_attribute(".rail >> text=Local", "aria-pressed") == "true"
+        assert "Times are local" in (page.text_content(".foot") or "")
+        page.goto(addresses["normal"] + "/decisions")
+        page.keyboard.press("g")
+        page.keyboard.press("m")
+        page.click(".rail >> text=Keys")
+        assert page.url.endswith("/decisions")
+        page.check("dialog [type=checkbox]")
+        page.keyboard.press("Escape")
+        page.keyboard.press("t")
+        page.wait_for_selector(".foot:has-text('Times are UTC')")
+        assert trouble == []
+
+
 def test_nothing_is_drawn_before_the_chosen_theme_is_known(browser: Browser, addresses: dict[str, str]) -> None:
     def slowly(route: Route) -> None:
         time.sleep(0.5)

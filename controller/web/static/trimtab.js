@@ -105,6 +105,12 @@ const trimtab = {
         dispatchEvent(new Event("trimtab-redraw"));
       });
     }
+    for (const [name, does] of [["local-switch", switchTimes], ["list-keys", listKeys]]) {
+      for (const button of all(`[data-${name}]`)) {
+        button.hidden = false;
+        button.addEventListener("click", does);
+      }
+    }
   });
 
   // ---- times: UTC, or local ----
@@ -134,6 +140,7 @@ const trimtab = {
     }
   });
   function tick() {
+    for (const button of all("[data-local-switch]")) button.setAttribute("aria-pressed", String(trimtab.isLocal));
     const clock = find("[data-clock]");
     if (!clock) return;
     const at = new Date(trimtab.now());
@@ -181,19 +188,35 @@ const trimtab = {
         for (const key of keys.split(" ")) term.append(element("kbd", key), " ");
         list.append(term, element("dd", what));
       }
-      const actions = element("div", "", { class: "actions" });
-      actions.append(element("button", "Close"));
+      const actions = element("div", "", { class: "actions" }), label = element("label", "", { class: "check" });
+      const check = element("input", "", { type: "checkbox" });
+      check.checked = !("noKeys" in root.dataset);
+      check.addEventListener("change", () => setKeys(check.checked));
+      label.append(check, "Use these keys (those of the map work in any case, where it has the focus)");
+      actions.append(label, element("button", "Close", { class: "primary" }));
       form.append(element("h2", "Keys", { id: "keys-title" }), list, actions);
       dialog.append(form);
       document.body.append(dialog);
     }
     dialog.showModal();
   }
+  // Who speaks to the machine presses keys without knowing it, so they can be turned off (WCAG 2.1.4).
+  function setKeys(on) {
+    trimtab.store.set("keys", on ? "" : "off");
+    root.toggleAttribute("data-no-keys", !on);
+  }
+  root.toggleAttribute("data-no-keys", trimtab.store.get("keys") === "off");
+  function switchTimes() {
+    trimtab.isLocal = !trimtab.isLocal;
+    trimtab.store.set("local", trimtab.isLocal ? "1" : "");
+    writeTimes();
+    dispatchEvent(new Event("trimtab-redraw"));
+  }
   // Nobody has to be quick: g waits for its second key until another key or a click comes between.
   let isGoing = false;
   addEventListener("pointerdown", () => { isGoing = false; });
   addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || "noKeys" in root.dataset) return;
     if (event.target.closest("input, textarea, select, dialog")) return;
     const key = event.key;
     if (key === "Shift") return;
@@ -206,12 +229,7 @@ const trimtab = {
       event.preventDefault();
       const field = find("main input[type=search]");
       if (field) field.focus(); else find('.rail [data-keys="/"]')?.click();
-    } else if (key === "t") {
-      trimtab.isLocal = !trimtab.isLocal;
-      trimtab.store.set("local", trimtab.isLocal ? "1" : "");
-      writeTimes();
-      dispatchEvent(new Event("trimtab-redraw"));
-    }
+    } else if (key === "t") switchTimes();
   });
 
   // ---- live: one message an interval; while the tab is hidden nothing is drawn ----
