@@ -314,6 +314,21 @@ def test_nothing_is_drawn_before_the_chosen_theme_is_known(browser: Browser, add
         assert trouble == []
 
 
+def test_on_paper_a_dark_page_is_light_and_says_whose_it_is_and_of_when(
+    browser: Browser, addresses: dict[str, str]
+) -> None:
+    with watched_page(browser) as (page, trouble):
+        page.goto(addresses["normal"])
+        page.click("[data-theme-switch]")
+        assert page.is_hidden(".printed")
+        page.emulate_media(media="print")
+        assert page.text_content(".printed") == "harbour-eu, 2026-11-26"
+        assert page.is_visible(".printed")
+        assert page.evaluate("getComputedStyle(document.querySelector('h1')).color") == "rgb(20, 24, 29)"
+        assert page.is_hidden(".rail")
+        assert trouble == []
+
+
 def test_a_key_waits_for_its_second_one_without_a_limit(browser: Browser, addresses: dict[str, str]) -> None:
     with watched_page(browser) as (page, trouble):
         page.clock.install()

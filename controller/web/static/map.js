@@ -218,29 +218,30 @@ document.addEventListener("DOMContentLoaded", () => {
   let frame = 0;
   function draw() {
     cancelAnimationFrame(frame);
-    frame = requestAnimationFrame(() => {
-      paper ??= ground();
-      const shape = geometry(), context = prepare(field);
-      context.fillStyle = NIGHT;
-      context.fillRect(shape.left, LANE, shape.width, shape.height);
-      if (tile) {
-        context.save();
-        context.beginPath();
-        context.rect(shape.left, LANE, shape.width, shape.height);
-        context.clip();
-        drawCells(context, shape);
-        if (view.moves) drawMoves(context, shape);
-        drawSpan(context, shape);
-        drawChosen(context, shape);
-        context.restore();
-        drawLabels(context, shape);
-      }
-      drawLane(context, shape);
-      drawAxis(context, shape);
-      drawWeek();
-      drawScale();
-      box.dataset.drawn = String(Number(box.dataset.drawn ?? 0) + 1);
-    });
+    frame = requestAnimationFrame(drawNow);
+  }
+  function drawNow() {
+    paper ??= ground();
+    const shape = geometry(), context = prepare(field);
+    context.fillStyle = NIGHT;
+    context.fillRect(shape.left, LANE, shape.width, shape.height);
+    if (tile) {
+      context.save();
+      context.beginPath();
+      context.rect(shape.left, LANE, shape.width, shape.height);
+      context.clip();
+      drawCells(context, shape);
+      if (view.moves) drawMoves(context, shape);
+      drawSpan(context, shape);
+      drawChosen(context, shape);
+      context.restore();
+      drawLabels(context, shape);
+    }
+    drawLane(context, shape);
+    drawAxis(context, shape);
+    drawWeek();
+    drawScale();
+    box.dataset.drawn = String(Number(box.dataset.drawn ?? 0) + 1);
   }
   function drawCells(context, shape) {
     const step = shape.height / Math.max(1, tile.count);
@@ -756,6 +757,8 @@ document.addEventListener("DOMContentLoaded", () => {
   moves.addEventListener("click", toggleMoves);
   addEventListener("popstate", () => location.reload());
   addEventListener("trimtab-redraw", () => { paper = null; tellSpan(); draw(); });
+  // Paper is light, whatever the screen is.
+  matchMedia("print").addEventListener("change", () => { paper = null; drawNow(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { paper = null; draw(); });
   // A new interval: a map that ends with the newest one goes on with it.
   addEventListener("trimtab-interval", (event) => {
