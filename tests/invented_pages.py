@@ -558,7 +558,7 @@ def states() -> dict[str, InventedData]:
     }
 
 
-HOSTILE: Final = "</script><img src=x onerror=alert(1)>'\" {{7*7}} \u2028"
+HOSTILE: Final = "</script><img src=x onerror=alert(1)>'\" {{7*7}} \u2028 \u202e"
 
 
 def hostile() -> InventedData:

@@ -118,6 +118,13 @@ def test_what_others_chose_is_text_on_every_page(tmp_path: Path) -> None:
         assert "</script><img" not in answer.text, path
         assert "49 " not in answer.text, path
         assert "onerror=alert(1)>" not in answer.text, path
+        assert "\u202e" not in answer.text, f"{path}: it would show what follows backwards"
+
+
+@pytest.mark.parametrize("path", ["/decisions?broker=broker-4", f"/decisions/{T}?about=broker-4"])
+def test_a_broker_is_found_by_the_name_that_pages_show(tmp_path: Path, path: str) -> None:
+    text = client_of(tmp_path, InventedData()).get(path).text
+    assert f'value="{broker_name(4)}"' in text
 
 
 def test_what_commands_say_of_strategies_is_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
