@@ -4,7 +4,7 @@ Nothing that is journalled is made of them: how they look may change.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from math import floor, isfinite, log10
 from typing import Final
@@ -41,6 +41,22 @@ _ONE_OF_MANY: Final = re.compile(r"(?<![\d.,])1 (brokers|bundles|commands|connec
 #: A count of something, no part of a name: a word follows it.
 _LARGE: Final = re.compile(r"(?<![\w.,:/-])\d{4,}(?= [a-z])")
 _IN_SECONDS: Final = re.compile(r"\bin (\d+) s$")
+#: Figures of ``simulate``, ``compare`` and ``what-if``, in a line each.
+FIGURE_MEANINGS: Final[Mapping[str, str]] = {
+    "balance max/mean": "usage of the fullest broker over the mean, averaged over time",
+    "balance sd": "standard deviation of the brokers' usage, in percentage points",
+    "time over limit": "share of brokers and intervals above the limit, in percent",
+    "intervals to balance": "intervals from an event until the cluster is balanced",
+    "moves": "bundles that were unloaded",
+    "splits": "bundles that were split",
+    "failed commands": "commands that failed or have no known result",
+    "moves undone": "moves whose bundle came back to the broker that it had left",
+    "moves redundant": "moves that change nothing about where bundles end",
+    "bundles moved twice": "moves of a bundle within 30 minutes of its move before",
+    "thrash": "how much load goes back and forth; 0: it never turns",
+    "connections disturbed": "producers and consumers that had to reconnect (sessions)",
+    "messages disturbed": "messages that waited while a bundle moved",
+}
 
 
 def utc(time_ms: int) -> str:

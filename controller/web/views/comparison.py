@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from controller.web.views.formats import short
 from controller.wire.answers.what_if import WhatIfAnswer
-from controller.wire.readable import counted
+from controller.wire.readable import FIGURE_MEANINGS, counted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -12,6 +12,8 @@ class Figure:
     """A figure of what happened and of each strategy; smaller is better."""
 
     name: str
+    #: What it says, with its unit; "": no more than its name.
+    meaning: str
     #: What happened first, then strategies in order.
     values: tuple[str, ...]
     #: Which of them is the smallest; -1: all are alike.
@@ -77,6 +79,7 @@ def _figure(answer: WhatIfAnswer, name: str) -> Figure:
     best = values.index(min(known)) if known and min(known) < max(known) else -1
     return Figure(
         name=name.replace("_", " "),
+        meaning=FIGURE_MEANINGS.get(name, ""),
         values=tuple("?" if value is None else _written(value) for value in values),
         best=best,
     )

@@ -187,6 +187,7 @@ def path(name: str) -> str:
 
 #: What templates use.
 FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "bundle": BundleLabel.of,
     "clock": clock,
     "clock_seconds": clock_seconds,
     "iso": iso,

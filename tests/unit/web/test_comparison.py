@@ -40,3 +40,11 @@ def test_without_a_strategy_the_title_says_how_much_comes_out_again() -> None:
 
 def test_whether_a_replay_may_be_trusted_stands_beside_a_strategy() -> None:
     assert "does 3 of 4 recorded moves and splits again." in comparison(_answer(reproduced=3, AvgShedder=1)).text
+
+
+def test_each_figure_says_what_it_means_and_in_which_unit() -> None:
+    answer = _answer(AvgShedder=1)
+    answer.happened["balance sd"] = 17.9
+    meanings = {figure.name: figure.meaning for figure in comparison(answer).figures}
+    assert meanings["balance sd"] == "standard deviation of the brokers' usage, in percentage points"
+    assert meanings["moves"] == "bundles that were unloaded"
