@@ -10,7 +10,7 @@ from controller.web.pages.page import PageRequest
 from controller.web.store.queries import PageData
 from controller.web.store.values import DecisionQuery, IssuedCommand
 from controller.web.views.bridge import is_late
-from controller.web.views.budgets import breaker, tightest
+from controller.web.views.budgets import breaker, fullest, tightest
 from controller.web.views.now import facts, heading, switches
 from controller.web.views.processes import process_lines
 from controller.web.views.sentences import decision_lines
@@ -25,6 +25,8 @@ _SPANS: Final = (24, 6, 1)
 _MOVES: Final = 400
 #: So many findings of the doctor are listed.
 _FINDINGS: Final = 5
+#: Budgets that are shown, those of which most is used.
+_BUDGETS: Final = 5
 
 
 def now(page: PageRequest) -> Response:
@@ -44,6 +46,7 @@ def now(page: PageRequest) -> Response:
     hour = data.decisions(DecisionQuery(since_ms=state.interval - _HOUR_MS, with_commands=True), limit=100).rows
     decisions = data.decisions(DecisionQuery(), limit=_DECISIONS).rows
     lines = decision_lines(decisions, lambda interval: commands_of(data, interval), names, _LINES)
+    budgets = tightest(state.budgets, names)
     return render(
         page,
         "now.html",
@@ -55,7 +58,8 @@ def now(page: PageRequest) -> Response:
         strip=strip(brokers, names) if brokers is not None else None,
         strip_at=brokers.interval if brokers is not None else None,
         lines=lines,
-        meters=tightest(state.budgets, names),
+        meters=fullest(budgets, _BUDGETS),
+        budgets_left_out=max(0, len(budgets) - _BUDGETS),
         breaker=breaker(state.breaker),
         switches=switches(state, names, page.now_ms),
     )

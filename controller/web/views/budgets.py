@@ -1,6 +1,6 @@
 """Budgets and the breaker: what can stop commands, and how much of it is used."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -52,6 +52,12 @@ def tightest(budgets: Iterable[BudgetUse], names: BrokerNames) -> tuple[Meter, .
     for meter in meters(budgets, names):
         first.setdefault(meter.key, meter)
     return tuple(first.values())
+
+
+def fullest(rows: Sequence[Meter], number: int) -> tuple[Meter, ...]:
+    """The *number* of *rows* that are fullest, in their order."""
+    places = sorted(range(len(rows)), key=lambda at: -rows[at].share)[:number]
+    return tuple(rows[at] for at in sorted(places))
 
 
 def breaker(state: BreakerState) -> BreakerMeter:
