@@ -314,6 +314,25 @@ def test_nothing_is_drawn_before_the_chosen_theme_is_known(browser: Browser, add
         assert trouble == []
 
 
+@pytest.mark.parametrize("path", ["/", "/decisions", f"/decisions/{T - 9 * MINUTE}"])
+def test_on_a_phone_the_bars_hide_nothing_that_has_the_focus(
+    browser: Browser, addresses: dict[str, str], path: str
+) -> None:
+    hidden = """() => {
+      const at = document.activeElement, box = at.getBoundingClientRect();
+      if (at === document.body || at.closest(".tabs, .bridge, .skip")) return null;
+      const top = document.querySelector(".bridge").getBoundingClientRect().bottom;
+      const bottom = document.querySelector(".tabs").getBoundingClientRect().top;
+      return box.top >= bottom - 4 || box.bottom <= top + 4 ? at.outerHTML : null;
+    }"""
+    with watched_page(browser, width=400) as (page, _):
+        page.goto(addresses["normal"] + path)
+        for key in ("Tab", "Shift+Tab"):
+            for _ in range(50):
+                page.keyboard.press(key)
+                assert page.evaluate(hidden) is None
+
+
 def test_on_paper_a_dark_page_is_light_and_says_whose_it_is_and_of_when(
     browser: Browser, addresses: dict[str, str]
 ) -> None:

@@ -130,13 +130,13 @@ const trimtab = {
         field.dataset.ms = ms;
       }
     }
+    for (const zone of all("[data-zone]")) zone.textContent = trimtab.isLocal ? "local" : "UTC";
     tick();
   }
   // A form sends UTC, whatever its fields show.
   document.addEventListener("formdata", (event) => {
     for (const field of all('input[type="datetime-local"]', event.target)) {
       if (field.value) event.formData.set(field.name, trimtab.fieldText(trimtab.timeOf(field), false));
-    for (const zone of all("[data-zone]")) zone.textContent = trimtab.isLocal ? "local" : "UTC";
     }
   });
   function tick() {
@@ -246,6 +246,7 @@ const trimtab = {
     const bridge = find("#bridge", page);
     if (!bridge) return;
     find("#bridge").replaceWith(bridge);
+    silentSince = 0;
     const plans = '.rail [data-keys="g p"]', linked = find(plans, page);
     if (linked) find(plans)?.replaceChildren(...linked.childNodes);  // how many proposals wait
     version = page.body.dataset.version ?? version;
@@ -262,6 +263,7 @@ const trimtab = {
     beat();
   }
   async function refresh() {
+    expect();
     if (document.hidden) { waiting = true; return; }
     waiting = false;
     try {
@@ -279,7 +281,6 @@ const trimtab = {
     bridge.classList.add("hold");
     find(".state b", bridge).textContent = "This page is not live.";
     find(".state", bridge).lastChild.textContent = ` The server does not answer since ${trimtab.clock(silentSince)}; trying again.`;
-    silentSince = 0;
   }
   // Only the login page answers from another address.
   function loggedOut(login) {
@@ -296,7 +297,6 @@ const trimtab = {
       const answer = await fetch(location.href, { method: "HEAD", headers: { Accept: "text/html" } });
       if (answer.redirected) loggedOut(answer.url);
     } catch { /* the server is away */ }
-    expect();
   }
   function follow() {
     const address = document.body.dataset.events;
@@ -325,6 +325,7 @@ const trimtab = {
       notLive();
     }
     connect();
+    expect();
     addEventListener("pagehide", () => source.close());
     addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
     document.addEventListener("visibilitychange", () => { if (!document.hidden && waiting) refresh(); });
@@ -347,5 +348,4 @@ const trimtab = {
     }
     for (const wide of all("[data-newest]")) wide.scrollLeft = wide.scrollWidth;
   });
-    expect();
 })();

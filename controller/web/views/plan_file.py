@@ -21,7 +21,7 @@ _STEPS: Final = 8
 _WAVES: Final = 24
 _BROKERS: Final = 32
 _NAMESPACES: Final = 20
-_MOVES: Final = 50
+_MOVES: Final = 40
 NOTES: Final = 10
 _KINDS: Final[Mapping[str, str]] = {
     DRAIN: "Empty brokers",

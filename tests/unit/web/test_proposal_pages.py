@@ -252,7 +252,7 @@ def test_a_plan_with_more_moves_than_a_page_lists_says_where_all_are(tmp_path: P
     end(checks[0], shown, key, plan=plan)
     answer = anna.get(f"/proposals/{key}")
     assert answer.status_code == 200
-    assert f'10 more; <a href="/api/v1/proposals/{key}">all of them as JSON</a>' in answer.text
+    assert f'20 more; <a href="/api/v1/proposals/{key}">all of them as JSON</a>' in answer.text
 
 
 def test_an_approval_is_shown_beside_a_check_that_is_older(tmp_path: Path, checks: list[Job]) -> None:
