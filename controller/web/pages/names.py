@@ -4,11 +4,12 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
+from controller.model.decision import Reason
 from controller.web.access.viewer import checked
 from controller.web.control_actions import NEEDED
 from controller.web.pages.frame import Context, context_of, render
 from controller.web.pages.page import PageRequest
-from controller.web.store.values import BundlePast, HotMoment
+from controller.web.store.values import BundlePast, DecisionQuery, HotMoment
 from controller.web.views import bundle as bundle_view
 from controller.web.views.controls import excluded
 from controller.web.views.decision import verdict_line
@@ -22,6 +23,8 @@ _SHORTEST_MS: Final = 600_000
 _COMMANDS: Final = 20
 _BUNDLES: Final = 32
 _MATCHES: Final = 40
+#: So many decisions are looked through for one in which the strategy acted.
+_ROUNDS: Final = 60
 _LONGEST: Final = 2_048
 
 
@@ -59,9 +62,17 @@ def bundle(page: PageRequest) -> Response:
         hot_moment=moment,
         hot_then=bundle_view.hot_topics(moment.topics, page.topic_names(name, *moment.topics)) if moment else (),
         last=context.state.interval if context.state else 0,
+        asked=_newest_round(page, context),
         since=since,
         until=until,
     )
+
+
+def _newest_round(page: PageRequest, context: Context) -> int:
+    """The newest interval in which the strategy acted: of others "Why not?" has the same answer for all bundles."""
+    rows = page.data.decisions(DecisionQuery(), limit=_ROUNDS).rows
+    last = context.state.interval if context.state else 0
+    return next((row.interval for row in rows if Reason.NOT_THIS_INTERVAL not in (row.reasons or {})), last)
 
 
 def _busiest_moment(page: PageRequest, past: BundlePast, context: Context) -> HotMoment | None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -22,7 +23,7 @@ from controller.web.jobs import Jobs
 from controller.web.orders import of_what_if
 from controller.web.pages.page import PageRequest
 from controller.web.store.store import Store
-from controller.web.store.values import HottestTopic, ScalableTopicState
+from controller.web.store.values import DecisionQuery, HottestTopic, ScalableTopicState
 from controller.web.topic_names import TopicLister
 from controller.web.views.formats import BrokerNames
 from controller.wire.answers.explain import ExplainAnswer, FlipAnswer, GivenAnswer
@@ -119,6 +120,22 @@ def test_what_others_chose_is_text_on_every_page(tmp_path: Path) -> None:
         assert "49 " not in answer.text, path
         assert "onerror=alert(1)>" not in answer.text, path
         assert "\u202e" not in answer.text, f"{path}: it would show what follows backwards"
+
+
+def test_why_not_asks_the_newest_interval_in_which_the_strategy_acted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = InventedData.decisions
+
+    def decisions(data: InventedData, query: DecisionQuery, *, cursor: str | None = None, limit: int = 50) -> Any:
+        answer = made(data, query, cursor=cursor, limit=limit)
+        between = {"NotThisInterval": 1}
+        rows = [replace(row, reasons=between) if row.interval > T - 2 * MINUTE else row for row in answer.rows]
+        return replace(answer, rows=tuple(rows))
+
+    monkeypatch.setattr(InventedData, "decisions", decisions)
+    text = client_of(tmp_path, InventedData()).get(f"/bundles/{BUNDLE}").text
+    assert f'href="/decisions/{T - 2 * MINUTE}?about=' in text
 
 
 @pytest.mark.parametrize("path", ["/decisions?broker=broker-4", f"/decisions/{T}?about=broker-4"])
