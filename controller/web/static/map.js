@@ -45,17 +45,20 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const [key, value] of Object.entries(given)) url.searchParams.set(key, value);
     return url;
   }
+  async function ask(path, given) {
+    const answer = await fetch(address(path, given));
+    if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
+    return answer;
+  }
   async function load(since, until, height, extra = {}) {
     const { width } = geometry();
     let column = period;
     while ((until - since) / column > Math.min(width, MOST_COLUMNS - 2)) column *= 2;
     const from = Math.floor(since / column) * column, to = Math.ceil(until / column) * column;
     const given = parameters({ since: from, until: to, width: (to - from) / column, height, ...extra });
-    const url = address(data.tile, given), key = url.search;
+    const key = address(data.tile, given).search;
     if (cache.has(key)) return cache.get(key);
-    const answer = await fetch(url);
-    if (!answer.ok) throw new Error(`the server answers ${answer.status}`);
-    const made = read(await answer.arrayBuffer());
+    const made = read(await (await ask(data.tile, given)).arrayBuffer());
     if (to < end) cache.set(key, made);
     if (cache.size > 32) cache.delete(cache.keys().next().value);
     return made;
@@ -139,7 +142,7 @@ document.addEventListener("DOMContentLoaded", () => {
       const { height } = geometry();
       const [cells, news] = await Promise.all([
         load(view.since, view.until, Math.max(1, Math.min(MOST_ROWS, Math.floor(height)))),
-        fetch(address(data.happened, { since: view.since, until: view.until })).then((answer) => answer.json()),
+        ask(data.happened, { since: view.since, until: view.until }).then((answer) => answer.json()),
       ]);
       if (ticket !== wanted) return;
       tile = cells;
@@ -612,7 +615,8 @@ document.addEventListener("DOMContentLoaded", () => {
   function show(since, until, { span = 0, wait } = {}) {
     const long = Math.max(SHORTEST, Math.min(until - since, Math.max(SHORTEST, end - oldest)));
     const begin = Math.max(Math.min(oldest, end - long), Math.min(end - long, since));
-    Object.assign(view, { since: begin, until: begin + long, span });
+    // Whole milliseconds: a place on the screen is between two of them.
+    Object.assign(view, { since: Math.round(begin), until: Math.round(begin + long), span });
     remember();
     tellSpan();
     draw();
