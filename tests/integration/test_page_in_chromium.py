@@ -236,6 +236,10 @@ def test_keys_lead_everywhere_and_switch_times(browser: Browser, addresses: dict
         assert (page.text_content(".log time") or "") == "14:31"
         page.keyboard.press("t")
         assert (page.text_content(".log time") or "") == "20:01"
+        page.goto(f"{addresses['normal']}/bundles/{bundle_name(2)}")
+        assert (page.text_content(".chart text.time") or "") == "20 Nov 05:30", "a day of UTC begins in the morning"
+        page.keyboard.press("t")
+        assert (page.text_content(".chart text.time") or "") == "Fri 20 Nov"
         page.keyboard.press("/")
         page.wait_for_url("**/find")
         page.goto(f"{addresses['normal']}/decisions/{T - 9 * MINUTE}")

@@ -403,19 +403,25 @@ document.addEventListener("DOMContentLoaded", () => {
     return text.slice(-4);
   }
   const STEPS = [5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 14400].map((minutes) => minutes * MINUTE);
+  // Times at which a new *step* begins on the clock that is shown; of each by itself, since clocks may be changed in between.
+  function ticks(since, until, step) {
+    const zoneAt = (at) => trimtab.isLocal ? new Date(at).getTimezoneOffset() * MINUTE : 0, found = [];
+    for (let local = Math.ceil((since - zoneAt(since)) / step) * step; ; local += step) {
+      const at = local + zoneAt(local + zoneAt(local));
+      if (at >= until) return found;
+      found.push(at);
+    }
+  }
+  const tickText = (at, step) => step >= 1440 * MINUTE ? dayOf(at) : trimtab.clock(at, false);
   function drawAxis(context, shape) {
     const long = view.until - view.since, step = STEPS.find((each) => long / each <= shape.width / 64) ?? STEPS.at(-1);
-    // Of each tick by itself: clocks may be changed within the span.
-    const zoneAt = (at) => trimtab.isLocal ? new Date(at).getTimezoneOffset() * MINUTE : 0;
     context.textAlign = "center";
     context.fillStyle = paper.faint;
-    for (let local = Math.ceil((view.since - zoneAt(view.since)) / step) * step; ; local += step) {
-      const at = local + zoneAt(local + zoneAt(local));
-      if (at >= view.until) break;
+    for (const at of ticks(view.since, view.until, step)) {
       const x = xOf(at, shape);
       if (x < shape.left + 14 || x > shape.left + shape.width - 18) continue;
       context.fillRect(x, LANE + shape.height, 1, 4);
-      context.fillText(step >= 1440 * MINUTE ? dayOf(at) : trimtab.clock(at, false), x, shape.high - 11);
+      context.fillText(tickText(at, step), x, shape.high - 11);
     }
   }
   function dayOf(at) {
@@ -444,8 +450,8 @@ document.addEventListener("DOMContentLoaded", () => {
     if (shape.left > 60) context.fillText(shape.left > 100 ? view.rows === "brokers" ? "fullest of all" : "busiest of all" : view.rows === "brokers" ? "fullest" : "busiest", shape.left - 8, 18);
     context.textAlign = "center";
     const step = STEPS.find((each) => long / each <= shape.width / 72) ?? STEPS.at(-1);
-    for (let at = Math.ceil(oldest / step) * step; at < end; at += step) {
-      if (x(at) > shape.left + 20 && x(at) < shape.left + shape.width - 20) context.fillText(step >= 1440 * MINUTE ? dayOf(at) : trimtab.clock(at, false), x(at), 44);
+    for (const at of ticks(oldest, end, step)) {
+      if (x(at) > shape.left + 20 && x(at) < shape.left + shape.width - 20) context.fillText(tickText(at, step), x(at), 44);
     }
     context.strokeStyle = paper.ink;
     context.lineWidth = 2;

@@ -116,9 +116,9 @@ const trimtab = {
   // ---- times: UTC, or local ----
 
   function writeTimes(from = document) {
-    for (const each of all("time[datetime]", from)) {
+    for (const each of all("time[datetime], text[data-at]", from)) {
       each.dataset.utc ??= each.textContent;
-      const ms = Date.parse(each.dateTime);
+      const ms = Date.parse(each.dateTime ?? each.dataset.at);
       each.textContent = trimtab.isLocal && ms ? trimtab.clock(ms) : each.dataset.utc;
       each.title = trimtab.isLocal ? `${each.dataset.utc} UTC` : "";
     }

@@ -31,6 +31,8 @@ class AxisTime:
     """A time below a chart; x is percent of the width."""
 
     x: float
+    #: Epoch ms.
+    at: int
     text: str
 
 
@@ -144,7 +146,8 @@ def _ticks(since_ms: int, until_ms: int) -> tuple[AxisTime, ...]:
     for at in range((since_ms // step + 1) * step, until_ms, step):
         x, time = round(100 * (at - since_ms) / long, 2), datetime.fromtimestamp(at / 1000, UTC)
         if x <= 100 - _LABEL / 2:
-            made.append(AxisTime(x=x, text=f"{time:%a} {time.day} {time:%b}" if step >= _DAY_MS else f"{time:%H:%M}"))
+            text = f"{time:%a} {time.day} {time:%b}" if step >= _DAY_MS else f"{time:%H:%M}"
+            made.append(AxisTime(x=x, at=at, text=text))
     return tuple(made)
 
 
