@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs trimtab as users do, and tries it: install.sh wheel|pipx|deb.  In a Debian that has what docs/install.md asks
-# for, no checkout and no cache; beside this script are the files of a release.
+# Installs trimtab as users do, and tries it: install.sh wheel|pipx|deb|rpm.  In a Debian that has what docs/install.md
+# asks for, no checkout and no cache; beside this script are the files of a release.
 set -eu
 files=$(cd "$(dirname "$0")" && pwd)
 mkdir /tmp/elsewhere
@@ -66,6 +66,14 @@ case $1 in
     alone /tmp/timed dpkg --install "$files"/*.deb
     environment=/opt/trimtab trimtab=trimtab
     ;;
+  rpm)
+    apt-get install -y -qq --no-install-recommends rpm >/dev/null
+    rpm --query --requires --package "$files"/*.rpm
+    # Without --nodeps RPM asks its own list of packages, which is empty here, for Python and Java.
+    alone /tmp/timed rpm --install --nodeps "$files"/*.rpm
+    rpm --verify --nodeps trimtab
+    environment=/opt/trimtab trimtab=trimtab
+    ;;
 esac
 
 listing >/tmp/before
@@ -75,7 +83,7 @@ $trimtab strategies --help >/dev/null
 alone /tmp/timed timeout 900 $trimtab demo --intervals 3
 $trimtab init --log folder --state /var/lib/trimtab conf >/dev/null
 
-if [ "$1" = deb ]; then
+case $1 in deb | rpm)
   for page in trimtab trimtab-run; do [ -s /usr/share/man/man1/$page.1.gz ] || exit 1; done
   cp -r conf /etc/trimtab/conf
   sed -i 's/^# controller = /controller = /' /etc/trimtab/conf/trimtab.toml
@@ -100,14 +108,20 @@ PYTHON
   wait $unit
   cp -r /var/cache/trimtab /tmp/cache
   find /tmp/cache -name '*.jar' -not -type l | grep . && exit 1 # nothing was fetched: the package has all jars
-fi
+  ;;
+esac
 listing >/tmp/after
 cmp /tmp/before /tmp/after
 echo "nothing was written to $environment"
 
-if [ "$1" = deb ]; then
-  dpkg --purge trimtab
-  [ ! -e /opt/trimtab ] && [ -d /var/lib/trimtab ] && [ -d /etc/trimtab/conf ] && [ ! -e /var/cache/trimtab ]
+case $1 in
+  deb) dpkg --purge trimtab ;;
+  rpm) rpm --erase trimtab ;;
+esac
+case $1 in deb | rpm)
+  if [ -e /opt/trimtab ] || [ -e /var/cache/trimtab ]; then exit 1; fi
+  if [ ! -d /var/lib/trimtab ] || [ ! -d /etc/trimtab/conf ]; then exit 1; fi
   echo "removed: what trimtab remembers and its settings are still there"
-fi
+  ;;
+esac
 echo "OK $1"

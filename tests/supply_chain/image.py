@@ -132,6 +132,10 @@ def _write_certificates(root: Path, time: int) -> None:
     folder = root / "etc" / "ssl" / "certs"
     (folder / "java").mkdir(parents=True, exist_ok=True)
     (folder / "ca-certificates.crt").write_text("".join(found.values()), "ascii")
+    # Where OpenSSL looks, Python's too: links of Debian's package openssl, which is left out.
+    (root / "usr" / "lib" / "ssl").mkdir(parents=True, exist_ok=True)
+    for link, target in (("cert.pem", "/etc/ssl/certs/ca-certificates.crt"), ("certs", "/etc/ssl/certs")):
+        (root / "usr" / "lib" / "ssl" / link).symlink_to(target)
     trusted = {name.lower(): ssl.PEM_cert_to_DER_cert(text.strip()) for name, text in found.items()}
     (folder / "java" / "cacerts").write_bytes(trust_store(trusted, time))
 
