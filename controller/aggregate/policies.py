@@ -19,18 +19,21 @@ def policies_of(namespaces: Iterable[NamespaceState], brokers: Iterable[BrokerSt
     Isolation policies are in the order in which the namespaces, sorted by name, list them.  O(namespaces + brokers).
     """
     rows, known = dict[IsolationPolicy, int](), dict[int, int]()
-    listed, groups = {}, {}
+    listed, groups, auto_scale = {}, {}, {}
     spaces = list(namespaces)  # while they live, no two of their policies have the same id
     for state in spaces:
         if state.isolation_policies:
             listed[state.namespace] = tuple(_row(each, rows, known) for each in state.isolation_policies)
         if state.anti_affinity_group:
             groups[state.namespace] = state.anti_affinity_group
+        if state.auto_scale:
+            auto_scale[state.namespace] = state.auto_scale
     states = list(brokers)
     return Policies(
         isolation=tuple(rows),
         listed=listed,
         anti_affinity_group=groups,
+        auto_scale=auto_scale,
         failure_domain={state.broker: state.failure_domain for state in states if state.failure_domain},
         broker_version={state.broker: state.broker_version for state in states if state.broker_version},
         without_persistent=frozenset(state.broker for state in states if not state.persistent_topics),

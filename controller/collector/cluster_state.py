@@ -79,10 +79,13 @@ class ClusterState:
     #: Tenant -> its namespaces, and namespace -> its anti-affinity group, as last read.
     _names: dict[str, tuple[str, ...]] = field(default_factory=dict)
     _groups: dict[str, str] = field(default_factory=dict)
+    #: Namespace -> its policy of segments, as last read; and whether brokers know such policies: 5.0.
+    _scales: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    _know_scales: bool = True
     #: Namespace -> the interval in which it was last read, and in which its stored averages were last asked for.
     _read_at: dict[str, int] = field(default_factory=dict)
     _stored_at: dict[str, int] = field(default_factory=dict)
-    #: Namespaces whose groups are to be read anew: a reading may not come to all of them.
+    #: Namespaces whose groups and policies are to be read anew: a reading may not come to all of them.
     _groups_due: set[str] = field(default_factory=set)
     #: As last read, and the interval in which they were found to be others than before; None: never.
     _policies: ClusterPolicies | None = None
@@ -179,7 +182,7 @@ class ClusterState:
     def _namespaces(self, interval: int, names: Sequence[str], deadline: Deadline, *, whole: bool) -> list[Namespace]:
         """Those of *names* that could be read; those that were not read for the longest come first."""
         if whole:
-            self._groups_due = set(names)
+            self._groups_due, self._know_scales = set(names), True
         now = sorted(names, key=lambda name: self._read_at.get(name, 0))[:_MOST_NAMESPACES]
         if len(now) < len(names):
             self._problems["namespaces"] = f"{len(names) - len(now)} of {len(names)} are left for the next reads"
@@ -190,17 +193,34 @@ class ClusterState:
         namespaces = [namespace for name in names if (namespace := values.get(name)) is not None]
         self._groups = {name: self._groups[name] for name in names if name in self._groups}
         self._groups |= {each.name: each.anti_affinity_group for each in namespaces}
+        self._scales = {name: self._scales[name] for name in names if name in self._scales}
+        self._scales |= {each.name: each.auto_scale for each in namespaces}
         return namespaces
 
     def _namespace(self, name: str) -> Namespace | None:
         try:
             boundaries = self.admin.boundaries(name)
             group = None if name in self._groups_due else self._groups.get(name)
-            return Namespace(name, boundaries, self.admin.anti_affinity_group(name) if group is None else group)
+            if group is not None:
+                return Namespace(name, boundaries, group, self._scales.get(name, {}))
+            return Namespace(name, boundaries, self.admin.anti_affinity_group(name), self._auto_scale(name))
         except PulsarError as error:
             if error.status == 404:  # deleted since it was listed
                 return None
             raise
+
+    def _auto_scale(self, name: str) -> Mapping[str, Any]:
+        """What *name* says of its segments; what was read before where it cannot be read."""
+        if not self._know_scales:
+            return {}
+        try:
+            return self.admin.auto_scale_policy(name)
+        except PulsarError as error:
+            if error.status == 404:  # brokers before 5.0
+                self._know_scales = False
+                return {}
+            self._problems["policies of splits and merges"] = f"{name:.100}: {error}"
+            return self._scales.get(name, {})
 
     def _state(self, values: Namespace, interval: int, unread: Unread | None) -> NamespaceStateRecord | None:
         if self._policies is None:

@@ -11,14 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, TypeAlias
 
+from pydantic import ValidationError
+
 from controller.collector.reports import BrokerReport
 from controller.model.balancing import Balancing
 from controller.model.errors import WireError
 from controller.model.isolation import Isolation
 from controller.model.isolation_policies import isolation_policy
-from controller.wire.base import encode, printable, validate
+from controller.wire.base import MAX_RATE, encode, printable, validate
 from controller.wire.chunks import KeyValue
 from controller.wire.metrics import (
+    AutoScalePolicy,
     BalancingSwitches,
     BrokerStateRecord,
     BundleData,
@@ -143,6 +146,24 @@ class Namespace(NamedTuple):
     name: str
     boundaries: tuple[int, ...]
     anti_affinity_group: str = ""
+    #: As the admin API gives it.
+    auto_scale: Mapping[str, Any] = {}
+
+
+def auto_scale_policy(stored: Mapping[str, Any]) -> AutoScalePolicy | None:
+    """The policy *stored* of a namespace's segments; None where it says nothing.
+
+    A broker that cannot obey a policy splits and merges nothing; what is above all rates is never reached.
+    """
+    capped = {
+        key: min(value, MAX_RATE) if isinstance(value, int | float) and not isinstance(value, bool) else value
+        for key, value in stored.items()
+    }
+    try:
+        policy = AutoScalePolicy.model_validate(capped)
+    except ValidationError:
+        return AutoScalePolicy(enabled=False)
+    return policy if policy.overrides else None
 
 
 def namespace_state(
@@ -160,6 +181,7 @@ def namespace_state(
         boundaries=namespace.boundaries,
         anti_affinity_group=namespace.anti_affinity_group or None,
         isolation_policies=own or None,
+        auto_scale_policy=auto_scale_policy(namespace.auto_scale),
     )
 
 

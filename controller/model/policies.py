@@ -47,6 +47,8 @@ class Policies:
     failure_domain: Mapping[str, str] = field(default_factory=dict)
     #: Broker -> its version of Pulsar, as it reports it.
     broker_version: Mapping[str, str] = field(default_factory=dict)
+    #: Namespace -> what its policy says of splits and merges of segments (Pulsar 5.0), by Pulsar's names.
+    auto_scale: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     #: Brokers that do not serve persistent topics, and brokers that do not serve non-persistent topics.
     without_persistent: frozenset[str] = frozenset()
     without_non_persistent: frozenset[str] = frozenset()

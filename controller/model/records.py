@@ -38,6 +38,8 @@ class NamespaceState:
     boundaries: tuple[int, ...]
     anti_affinity_group: str = ""
     isolation_policies: tuple[dict[str, Any], ...] = ()
+    #: What its policy says of splits and merges of segments, by the names of Pulsar's AutoScalePolicyOverride.
+    auto_scale: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,7 +64,7 @@ class ModelledTopic:
 
         One action at most: the hottest segment above a threshold to split, else the coldest pair that may be merged.
         """
-        if not self.scale.enabled:
+        if not self.scale.acts:
             return False
         of_segment = np.add.reduceat(load, self.starts())
         for each, cold in zip(self._segments, self.scale.is_cold(of_segment).tolist(), strict=True):

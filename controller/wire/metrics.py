@@ -141,6 +141,30 @@ def _objects(policies: Any) -> Any:
     return tuple(each if isinstance(each, dict) else {"unreadable": each} for each in listed)
 
 
+class AutoScalePolicy(Record):
+    """When brokers split and merge the segments of a namespace's topics, where that is not as in their settings.
+
+    What is left out is as there.  Pulsar: AutoScalePolicyOverride, without its cool-downs.
+    """
+
+    enabled: bool | None = None
+    max_segments: Tally | None = None
+    min_segments: Tally | None = None
+    split_msg_rate_in_threshold: Rate | None = None
+    split_msg_rate_out_threshold: Rate | None = None
+    split_bytes_rate_in_threshold: Rate | None = None
+    split_bytes_rate_out_threshold: Rate | None = None
+    merge_msg_rate_in_threshold: Rate | None = None
+    merge_msg_rate_out_threshold: Rate | None = None
+    merge_bytes_rate_in_threshold: Rate | None = None
+    merge_bytes_rate_out_threshold: Rate | None = None
+
+    @property
+    def overrides(self) -> dict[str, Any] | None:
+        """What it says, by Pulsar's names; None where it says nothing."""
+        return self.model_dump(by_alias=True, exclude_none=True) or None
+
+
 class NamespaceStateRecord(Envelope):
     """The bundles of a namespace and its policies.  Pulsar: BundlesData, LocalPolicies."""
 
@@ -157,6 +181,8 @@ class NamespaceStateRecord(Envelope):
     Each with namespaces, primary, secondary (lists of Java regular expressions) and auto_failover_policy.  The bundles
     of a namespace with a policy that cannot be read stay where they are.
     """
+    auto_scale_policy: AutoScalePolicy | None = None
+    """Of scalable topics, where the namespace has one (Pulsar 5.0).  That of a single topic is in no record."""
 
     @model_validator(mode="after")
     def _boundaries_cut_the_whole_ring(self) -> Self:

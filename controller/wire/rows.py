@@ -66,6 +66,7 @@ def fact_of(record: Any) -> model.Fact:
                 boundaries=record.boundaries,
                 anti_affinity_group=record.anti_affinity_group or "",
                 isolation_policies=record.isolation_policies or (),
+                auto_scale=record.auto_scale_policy.overrides if record.auto_scale_policy is not None else None,
             )
         case metrics.BrokerStateRecord():
             capacity = {} if record.capacity is None else record.capacity.model_dump(by_alias=True, exclude_none=True)

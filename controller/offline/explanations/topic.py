@@ -38,7 +38,7 @@ def explained_topic(view: ClusterView, name: str, scale: AutoScale) -> Explained
         throughput=float(topics.traffic[segments].sum()),
         unevenness=float(unevenness(topics, possible)[row]),
         busiest=view.brokers.names[int(busiest[row])],
-        changing=int(scale.changing(topics)[segments].sum()),
+        changing=int(scale.changing(topics, view.bundles.namespaces, view.policies.auto_scale)[segments].sum()),
         cut=None if cut == NO_CUT else cut,
     )
     names = frozenset(view.bundles.names[bundle] for bundle in bundles)

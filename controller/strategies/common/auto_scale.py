@@ -1,12 +1,19 @@
 """What Pulsar 5.0 is about to do with the segments of scalable topics: which it will split, and which it will merge.
 
-The thresholds are the brokers' own, of broker.conf; overrides of a namespace or a topic are not known here.  Splits by
-the number of consumers are not foreseen: no record tells stream consumers from others.
+The thresholds are the brokers' own, of broker.conf, with what the policy of a namespace says instead; that of a single
+topic is not known here, for no record has it.  Brokers decide on the load that a segment's owner reported last, which
+it does where a rate has changed by a share of it: so a rate counts as whatever it may have been reported as.
 
-Pulsar: AutoScalePolicyEvaluator, AutoScaleConfig (PIP-483)
+Splits by the number of consumers are not foreseen: no record tells stream consumers from others.  Nor is it known when
+a topic was split or merged last, since when a segment is cold, and of how many merges it comes: what any of these puts
+off stays where it is, too.
+
+Pulsar: AutoScalePolicyEvaluator, AutoScaleConfig, SegmentLoadReporter (PIP-483)
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +23,11 @@ from controller.model.option import option
 
 _SPLIT = "a segment with more than this is split"
 _MERGE = "neighbouring segments with less than this of each are merged"
+#: Of a policy, by Pulsar's names of its fields: thresholds, in the order of load arrays.
+_RATES: Final = ("MsgRateIn", "MsgRateOut", "BytesRateIn", "BytesRateOut")
+_SPLITS: Final = ("split_msg_rate_in", "split_msg_rate_out", "split_bytes_in", "split_bytes_out")
+_MERGES: Final = ("merge_msg_rate_in", "merge_msg_rate_out", "merge_bytes_in", "merge_bytes_out")
+_NONE: Final[Mapping[str, Mapping[str, Any]]] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +86,37 @@ class AutoScale:
         "scalableTopicMergeBytesRateOutThreshold", default=25_000_000.0, unit="bytes/s out", meaning=_MERGE
     )
 
+    reported_change: float = option(
+        "scalableTopicLoadReportRateChangeThreshold",
+        default=0.25,
+        meaning="brokers report a segment's load to those that split and merge when it has changed by this share",
+    )
+
+    def with_policy(self, policy: Mapping[str, Any]) -> "AutoScale":
+        """These options with what *policy* of a namespace says instead, by the names of AutoScalePolicyOverride.
+
+        Without a name, or with None for it, the option stays.
+        """
+        fields = {
+            "enabled": "enabled",
+            "maxSegments": "max_segments",
+            "minSegments": "min_segments",
+            **{f"split{rate}Threshold": name for rate, name in zip(_RATES, _SPLITS, strict=True)},
+            **{f"merge{rate}Threshold": name for rate, name in zip(_RATES, _MERGES, strict=True)},
+        }
+        changed = {name: policy[key] for key, name in fields.items() if policy.get(key) is not None}
+        return replace(self, **changed)
+
+    @property
+    def acts(self) -> bool:
+        """Whether brokers split and merge with these options: not with those that they refuse.
+
+        Pulsar: AutoScaleConfig.validated, disabledFallback.
+        """
+        split, merge = self.split_thresholds, self.merge_thresholds
+        thresholds = (split > 0).all() and (merge >= 0).all() and (split > merge).all()
+        return bool(self.enabled and 1 <= self.min_segments <= self.max_segments and thresholds)
+
     @property
     def split_thresholds(self) -> Floats:
         """(4,) in the order of load arrays."""
@@ -99,24 +142,43 @@ class AutoScale:
         cold: Bools = np.all(load < self.merge_thresholds, axis=1)
         return cold
 
-    def changing(self, topics: ScalableTopics) -> Bools:
+    def changing(
+        self, topics: ScalableTopics, namespaces: Sequence[str] = (), policies: Mapping[str, Mapping[str, Any]] = _NONE
+    ) -> Bools:
         """(segments,) those that brokers will split, and the pair of each topic that they will merge next.
+
+        *policies*: of namespaces, by their names, which are *namespaces* by their codes.
 
         All that are above a threshold to split count: brokers split the hottest of a topic first, and the others when
         its cool-down is over.  They put the halves into other bundles, so that a move before is in vain.  A pair is
-        merged that was cold for some minutes; here it is taken to be if it is now.
+        merged that was cold for some minutes; here it is taken to be if it may be now.
         """
-        if not self.enabled:
-            return np.zeros(len(topics.load), np.bool_)
+        changing = self._changing(topics)
+        own = {
+            code for code in set(topics.namespace.tolist()) if code < len(namespaces) and namespaces[code] in policies
+        }
+        for code in own:
+            here = topics.namespace[topics.topic] == code
+            changing[here] = self.with_policy(policies[namespaces[code]])._changing(topics)[here]
+        return changing
+
+    def _changing(self, topics: ScalableTopics) -> Bools:
+        changing = np.zeros(len(topics.load), np.bool_)
+        if not self.acts:
+            return changing
         topic, active = topics.topic, np.diff(topics.starts)
-        changing = (self.pressure(topics.load) > 1.0) & (active < self.max_segments)[topic]
+        changing |= (self.pressure(topics.load) > 1.0 - self._slack) & (active < self.max_segments)[topic]
         pairs = self._merged(topics, topic, active)
         changing[pairs] = changing[pairs + 1] = True
         return changing
 
     def _merged(self, topics: ScalableTopics, topic: Ints, active: Ints) -> Ints:
-        """The left ones of the pairs that are merged next, one of each topic at most: the coldest."""
-        cold = self.is_cold(topics.load)
+        """The left ones of the pairs that are merged next, one of each topic at most: the coldest.
+
+        Where two pairs are nearly as cold, brokers may merge the other one: they compare what was reported.  All that
+        might be merged would be too many: a topic of cold segments that were merged too often stays as it is for good.
+        """
+        cold = self.is_cold(topics.load / (1.0 + self._slack))
         left = np.flatnonzero(
             (topic[:-1] == topic[1:]) & (topics.last[:-1] + 1 == topics.first[1:]) & cold[:-1] & cold[1:]
         )
@@ -124,3 +186,8 @@ class AutoScale:
         both = topics.load[left].sum(axis=1) + topics.load[left + 1].sum(axis=1)
         left = left[np.lexsort((left, both, topic[left]))]
         return left[np.flatnonzero(np.diff(topic[left], prepend=-1))]
+
+    @property
+    def _slack(self) -> float:
+        """By what share of what was reported a rate may be another one, 0 to 1."""
+        return min(max(self.reported_change, 0.0), 1.0)

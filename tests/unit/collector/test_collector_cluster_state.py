@@ -146,6 +146,40 @@ def test_another_anti_affinity_group_is_known_from_the_next_whole_reading_on(
     assert known(T + 2 * PERIOD, whole=True) == {"far apart"}
 
 
+def test_a_policy_of_segments_is_read_with_the_whole_and_kept_where_it_cannot_be_read(
+    pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: dict[str, Any] = {"lab/ns-0": {"splitMsgRateInThreshold": 40.0}, "lab/ns-1": PulsarError("no", status=403)}
+
+    def policy(_: PulsarAdmin, namespace: str) -> dict[str, Any]:
+        answer = answers.get(namespace, {})
+        if isinstance(answer, PulsarError):
+            raise answer
+        return dict(answer)
+
+    monkeypatch.setattr(PulsarAdmin, "auto_scale_policy", policy)
+    state = state_of(pulsar)
+
+    def known(interval: int, *, whole: bool) -> list[dict[str, Any] | None]:
+        found = namespaces(state.read(interval, whole=whole))
+        policies = [found[name].auto_scale_policy for name in ALL]
+        return [None if each is None else each.overrides for each in policies]
+
+    assert known(T, whole=True) == [{"splitMsgRateInThreshold": 40.0}, None, None]
+    answers = {"lab/ns-0": PulsarError("no", status=500), "lab/ns-2": {"enabled": False}}
+    assert known(T + PERIOD, whole=False) == [{"splitMsgRateInThreshold": 40.0}, None, None]
+    assert known(T + 2 * PERIOD, whole=True) == [{"splitMsgRateInThreshold": 40.0}, None, {"enabled": False}]
+
+
+def test_brokers_before_5_0_are_asked_for_such_a_policy_once_or_twice_and_not_for_each_namespace(
+    pulsar: FakePulsar,
+) -> None:
+    state = state_of(pulsar, at_once=1)
+    assert [each.auto_scale_policy for each in namespaces(state.read(T, whole=True)).values()] == [None] * 3
+    asked = [path for path in first(pulsar).asked if path.endswith("scalableTopicAutoScalePolicy")]
+    assert len(asked) == 1
+
+
 def test_a_namespace_that_was_deleted_and_is_there_again_is_asked_for_its_group(
     pulsar: FakePulsar, monkeypatch: pytest.MonkeyPatch
 ) -> None:

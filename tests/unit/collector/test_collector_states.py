@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 
+from controller.aggregate.policies import policies_of
+from controller.aggregate.state.facts import fact_from_text, fact_to_text
 from controller.collector.reports import extensible_report, modular_report
 from controller.collector.states import (
     BrokerSettings,
@@ -20,7 +22,9 @@ from controller.collector.states import (
 )
 from controller.model.errors import WireError
 from controller.model.load import RESOURCES
+from controller.model.records import NamespaceState
 from controller.wire.metrics import BrokerStateRecord, BundleData, NamespaceStateRecord, decode_metric
+from controller.wire.rows import fact_of
 from tests.fake_pulsar import SAMPLES, sample
 
 T, PERIOD = 1_795_233_660_000, 60_000
@@ -50,6 +54,30 @@ def test_a_namespace_state_has_boundaries_group_and_the_policies_that_name_it() 
     assert isinstance(read, NamespaceStateRecord)
     assert (read.boundaries, read.anti_affinity_group, read.version) == (FOUND.boundaries, "apart", T)
     assert read.isolation_policies == (P1,)
+
+
+@pytest.mark.parametrize(
+    ("stored", "said"),
+    [
+        ({}, None),
+        ({"splitCooldownSeconds": 5}, None),  # no foresight looks at it
+        ({"maxSegments": 8, "mergeBytesRateInThreshold": None}, {"maxSegments": 8}),
+        ({"splitMsgRateInThreshold": 1e300}, {"splitMsgRateInThreshold": 1e12}),  # never
+        ({"splitBytesRateInThreshold": 40}, {"splitBytesRateInThreshold": 40.0}),
+        ({"splitMsgRateInThreshold": -1}, {"enabled": False}),  # brokers refuse it, and split nothing
+        ({"enabled": "yes"}, {"enabled": False}),
+    ],
+)
+def test_a_policy_of_segments_is_published_as_brokers_obey_it(
+    stored: dict[str, Any], said: dict[str, Any] | None
+) -> None:
+    [(_, value)] = records([state(FOUND._replace(auto_scale=stored))])
+    read = decode_metric(value, cluster="lab", period_ms=PERIOD)
+    assert isinstance(read, NamespaceStateRecord)
+    assert (read.auto_scale_policy and read.auto_scale_policy.overrides) == said
+    kept = fact_from_text(fact_to_text(fact_of(read)))
+    assert isinstance(kept, NamespaceState)
+    assert policies_of([kept], []).auto_scale == ({} if said is None else {"lab/ns": said})
 
 
 def test_a_policy_that_cannot_be_read_is_published_with_the_namespaces_that_it_might_name() -> None:

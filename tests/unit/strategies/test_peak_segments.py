@@ -82,7 +82,9 @@ def test_one_large_segment_is_no_reason_to_move_what_no_move_spreads() -> None:
         (AutoScale(split_msg_rate_in=1.9), False),  # each is above
         (AutoScale(split_msg_rate_in=1.9, max_segments=4), True),  # as many as there may be
         (AutoScale(split_msg_rate_in=1.9, enabled=False), True),
-        (AutoScale(split_msg_rate_in=2.1), True),
+        (AutoScale(split_msg_rate_in=2.1, reported_change=0.0), True),
+        (AutoScale(split_msg_rate_in=2.1), False),  # each may have been reported as 2.6
+        (AutoScale(split_msg_rate_in=2.7), True),
     ],
 )
 def test_what_brokers_will_split_is_not_moved(scale: AutoScale, moves: bool) -> None:
@@ -112,13 +114,36 @@ def test_the_pair_that_brokers_merge_next_is_not_moved_and_the_others_are() -> N
     merged = set(view.bundles.names[2:4])
     cold: dict[str, Any] = {
         "merge_msg_rate_in": 3.5,
-        "merge_bytes_in": 1e12,
+        "merge_bytes_in": 1e7,
         "merge_msg_rate_out": 1.0,
         "merge_bytes_out": 1.0,
     }
     moved = unloads(view, auto_scale=AutoScale(**cold), **APART)
     assert moved
     assert not merged & {each.bundle for each in moved}
+
+
+@pytest.mark.parametrize(
+    ("said", "moves"),
+    [
+        ({"splitMsgRateInThreshold": 1.9, "mergeMsgRateInThreshold": 0.0}, False),
+        ({"splitMsgRateInThreshold": 1.9, "mergeMsgRateInThreshold": 0.0, "enabled": False}, True),
+        ({"splitMsgRateInThreshold": 1.9, "mergeMsgRateInThreshold": 0.0, "maxSegments": 4}, True),
+        # Brokers refuse to split above what they would merge below, and do neither.
+        ({"splitMsgRateInThreshold": 1.9}, True),
+    ],
+)
+def test_the_policy_of_a_namespace_says_what_its_brokers_will_split(said: dict[str, Any], moves: bool) -> None:
+    topic, quiet = set(crowded().bundles.names[:4]), AutoScale(merge_msg_rate_in=0.0)
+    view = replace(crowded(), policies=Policies(auto_scale={"tenant/ns": said}))
+    assert any(each.bundle in topic for each in unloads(crowded(), auto_scale=quiet, **APART))
+    default = AutoScale(merge_msg_rate_in=0.0) if "mergeMsgRateInThreshold" in said else AutoScale()
+    assert any(each.bundle in topic for each in unloads(view, auto_scale=default, **APART)) == moves
+
+
+def test_the_policy_of_another_namespace_says_nothing_of_this_one() -> None:
+    view = replace(crowded(), policies=Policies(auto_scale={"tenant/other": {"splitMsgRateInThreshold": 1.9}}))
+    assert unloads(view, **APART) == unloads(crowded(), **APART)
 
 
 def test_the_certificate_names_the_topic_where_it_is_the_scarcest() -> None:

@@ -39,7 +39,8 @@ def about_to_change(view: ClusterView, scale: AutoScale) -> Bools:
     """
     topics, bundles = ScalableTopics.of(view.bundles), view.bundles
     changes: Bools = (bundles.kinds & SEGMENTS != 0) & ~bundles.load.any(axis=1)
-    changes[topics.bundle[scale.changing(topics)]] = True
+    changing = scale.changing(topics, bundles.namespaces, view.policies.auto_scale)
+    changes[topics.bundle[changing]] = True
     return changes
 
 
