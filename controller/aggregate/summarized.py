@@ -123,7 +123,8 @@ class ViewSummary:
             room = (MOST_BUNDLES - len(rows)) // 2 + 1
             rows.update(_largest(column, min(room, MOST_BUNDLES - len(rows))))
         chosen = np.array(sorted(rows), np.int64)
-        place, hot_load = hottest_topics(table.detail.take(chosen))
+        detail = table.detail.take(chosen)
+        place, hot_load = hottest_topics(detail, _not_in_detail(detail, table.load[chosen], table.topics[chosen]))
         return SummarizedBundles(
             names=tuple(table.names[row] for row in chosen.tolist()),
             owner=as_column(self._row_of[table.broker[chosen]]),
@@ -182,11 +183,24 @@ def bounds_of(table: BundleTable) -> tuple[Ints, Ints]:
     return _DIGITS[letters[:, _LOWER]] @ _PLACES, _DIGITS[letters[:, _UPPER]] @ _PLACES
 
 
-def hottest_topics(detail: TopicDetail) -> tuple[Ints, Floats]:
+def _not_in_detail(detail: TopicDetail, load: Floats, topics: Ints) -> Floats:
+    """(bundles, 2) msg/s and bytes/s of topics that *detail* lacks: it has the segments alone of many bundles.
+
+    *load* (bundles, 4) and *topics* (bundles,) are of all topics of each bundle.
+    """
+    row, n = np.repeat(np.arange(len(topics)), detail.sizes), len(topics)
+    known = np.stack([np.bincount(row, column, n) for column in detail.load.T], axis=1)
+    other = np.where((detail.sizes < topics)[:, None], np.maximum(load - known, 0.0), 0.0)
+    return np.stack([other[:, 0] + other[:, 1], other[:, 2] + other[:, 3]], axis=1)
+
+
+def hottest_topics(detail: TopicDetail, other: Floats | None = None) -> tuple[Ints, Floats]:
     """(bundles, MOST_HOT_TOPICS) places of the topics with the largest shares of their bundle's messages or bytes, and
     (bundles, MOST_HOT_TOPICS, 2) their msg/s and bytes/s; NO_PLACE and 0 where there are fewer with any load.
 
-    Topics at one place count as one, as for HotTopicIsolation; of equal shares the lower place is first.
+    Topics at one place count as one, as for HotTopicIsolation; of equal shares the lower place is first.  *other*
+    (bundles, 2): msg/s and bytes/s of topics that *detail* lacks; a topic is named only where none of them can have a
+    larger share.
     """
     sizes = detail.sizes
     bundles, shape = len(sizes), (len(sizes), MOST_HOT_TOPICS)
@@ -201,12 +215,16 @@ def hottest_topics(detail: TopicDetail) -> tuple[Ints, Floats]:
     bundle, position = keys >> _RING_BITS, keys & FULL_UPPER
     starts = np.flatnonzero(np.diff(bundle, prepend=-1))
     row, counts = bundle[starts], np.diff(np.append(starts, len(bundle)))
-    total = np.repeat(np.add.reduceat(load, starts), counts, axis=0)
+    total, unknown = np.add.reduceat(load, starts), np.zeros((len(row), 2)) if other is None else other[row]
+    total = total + unknown
+    at_most = np.divide(unknown, total, out=np.zeros_like(unknown), where=total > 0).max(axis=1)
+    total = np.repeat(total, counts, axis=0)
     share = np.divide(load, total, out=np.zeros_like(load), where=total > 0).max(axis=1)
     for nth in range(MOST_HOT_TOPICS):
         largest = np.maximum.reduceat(share, starts)
-        hottest = _first_of_maxima(share, np.repeat(largest, counts), starts)[largest > 0]
-        place[row[largest > 0], nth], hot_load[row[largest > 0], nth] = position[hottest], load[hottest]
+        is_hot = (largest > 0) & (largest >= at_most)
+        hottest = _first_of_maxima(share, np.repeat(largest, counts), starts)[is_hot]
+        place[row[is_hot], nth], hot_load[row[is_hot], nth] = position[hottest], load[hottest]
         share[hottest] = 0.0
     return place, hot_load
 

@@ -1,5 +1,6 @@
 """The columns of a summary: what they say of a view, also of one that is too large for them."""
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -152,6 +153,34 @@ def test_of_equal_shares_the_lower_place_is_first_whatever_their_order() -> None
 def test_topics_without_load_are_not_hot() -> None:
     place, _ = hottest_topics(topics_of([(4, 0, 0), (5, 0, 0)], [(6, 0, 0), (7, 0, 3)]))
     assert place.tolist() == [[NO_PLACE, NO_PLACE], [7, NO_PLACE]]
+
+
+@pytest.mark.parametrize(
+    ("other", "hot"),
+    [
+        ((0, 0), [7, 9]),
+        ((50, 20), [7, NO_PLACE]),  # one of the others may be hotter than the second
+        ((61, 61), [NO_PLACE, NO_PLACE]),
+        ((0, 80), [NO_PLACE, NO_PLACE]),  # in bytes alone
+    ],
+)
+def test_no_topic_is_called_hot_where_one_that_is_not_known_may_be_hotter(
+    other: tuple[float, float], hot: list[int]
+) -> None:
+    place, _ = hottest_topics(topics_of([(7, 60, 20), (9, 39, 20)]), np.array([other], np.float64))
+    assert place.tolist() == [hot]
+
+
+def test_a_segment_is_not_the_hottest_of_a_bundle_for_being_the_only_one_that_is_known() -> None:
+    """Of a bundle that is far from a split its segments alone come one by one."""
+    cluster = of_bundles(*cut("a/b", 1), load=[[100, 0, 1000, 0]])
+    table = replace(cluster.bundles, detail=topics_of([(7, 10, 100)]), topics=np.array([2]))
+    summary = ViewSummary(replace(cluster, bundles=table))
+    summary.brokers()
+    assert summary.bundles(set()).hot_place.tolist() == [[NO_PLACE] * 2]
+    summary = ViewSummary(replace(cluster, bundles=replace(table, topics=np.array([1]))))
+    summary.brokers()
+    assert summary.bundles(set()).hot_place.tolist() == [[7, NO_PLACE]]
 
 
 def test_a_bundle_whose_topics_are_not_known_has_no_hot_topics() -> None:

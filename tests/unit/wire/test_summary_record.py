@@ -133,7 +133,7 @@ def test_a_summary_of_the_first_release_has_no_forecast_and_no_hot_topics() -> N
 def test_hot_topics_are_read_as_they_were_written() -> None:
     cluster = view(broker("a:8080", usage=0.9, **{LEFT: 60}), broker("b:8080", usage=0.1, **{RIGHT: 5}))
     topics = TopicDetail.of(np.array([0, 2]), np.array([0xFFFFFFFF, 7]), np.array([[1.0, 2, 30, 40], [9, 0, 0, 0]]))
-    cluster = replace(cluster, bundles=replace(cluster.bundles, detail=topics))
+    cluster = replace(cluster, bundles=replace(cluster.bundles, detail=topics, topics=topics.sizes))
     read = decode_summary(
         encode_summary(summary_of(cluster, entry(T), Limits(), period_ms=PERIOD, epoch=3, decided_at_ms=T)),
         cluster=CLUSTER,
