@@ -19,7 +19,7 @@ from controller.log.factory import log_system, recording
 from controller.log.tail import LogTail
 from controller.model.errors import TrimtabError
 from controller.model.names import BundleName, default_boundaries
-from controller.model.topic_name import TopicName, parse_topic
+from controller.model.topic_name import TopicName, excerpt, parse_topic
 from controller.offline.namespaces import LoggedNamespace, read_boundaries, read_namespace
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.policy import read_assignment
@@ -125,7 +125,9 @@ def _live(topic: TopicName, settings: Settings) -> tuple[dict[str, Any], LiveBun
         edges = admin.boundaries(topic.namespace)
     except PulsarError as error:
         if error.status == 404:
-            raise TrimtabError(f"the cluster has no namespace {topic.namespace}, so {topic} has no bundle") from error
+            raise TrimtabError(
+                f"the cluster has no namespace {topic.namespace}, so {excerpt(str(topic))} has no bundle"
+            ) from error
         raise
     bundle = _bundle(topic, edges, settings)
     now = live_bundle(admin, str(bundle))
@@ -178,7 +180,8 @@ def _bundle(topic: TopicName, edges: Sequence[int], settings: Settings | None) -
     (row,) = read_assignment(conf).assign([str(topic)], edges).tolist()
     if row < 0:
         raise TrimtabError(
-            f"{topic} has no bundle: no bundle of Pulsar contains position 0xffffffff, and Pulsar's own lookup fails"
+            f"{excerpt(str(topic))} has no bundle: no bundle of Pulsar contains position 0xffffffff, and Pulsar's own"
+            " lookup fails"
         )
     return BundleName(topic.namespace, edges[row], edges[row + 1])
 
@@ -208,7 +211,7 @@ def _lookup_fields(
 
 def _rows(fields: dict[str, Any]) -> list[tuple[str, str]]:
     rows = [
-        ("topic", fields["topic"]),
+        ("topic", excerpt(fields["topic"])),
         ("namespace", f"{fields['namespace']}, {counted(fields['bundles'], 'bundle')}"),
         ("hash", f"{fields['position']} ({fields['hash']})"),
         ("bundle", fields["bundle"]),
@@ -222,7 +225,8 @@ def _rows(fields: dict[str, Any]) -> list[tuple[str, str]]:
 
 def _segment_rows(fields: dict[str, Any]) -> list[tuple[str, str]]:
     if "segment" in fields:
-        return [("segment", f"{fields['segment']} of {fields['scalable_topic']}, key hashes {fields['key_hashes']}")]
+        whole = excerpt(fields["scalable_topic"])
+        return [("segment", f"{fields['segment']} of {whole}, key hashes {fields['key_hashes']}")]
     if "scalable_topic" in fields:
         return [
             ("segments", "each in a bundle of its own: look up segment://tenant/namespace/topic/<start>-<end>-<number>")

@@ -21,7 +21,7 @@ from controller.cli.texts.cluster_status import LABEL, print_status
 from controller.cli.texts.scalable_topic import print_topic
 from controller.cli.texts.status_watch import watch_status
 from controller.model.errors import SettingsError
-from controller.model.topic_name import TopicName
+from controller.model.topic_name import TopicName, excerpt
 from controller.settings.trimtab_toml import Settings, read_settings
 from controller.status.answer import status_answer
 from controller.status.bundle import last_decision, live_bundle
@@ -120,7 +120,9 @@ def _show_bundle(settings: Settings, bundle: str, *, as_json: bool) -> None:
 
 def _show_topic(settings: Settings, topic: TopicName, *, as_json: bool) -> None:
     if settings.pulsar is None:
-        raise SettingsError(f"{topic}: only the brokers know its segments: name them in [pulsar] admin_urls")
+        raise SettingsError(
+            f"{excerpt(str(topic))}: only the brokers know its segments: name them in [pulsar] admin_urls"
+        )
     with long_work("waiting for the brokers"):
         require(settings, Part.BROKERS)
         answer = topic_answer(live_topic(pulsar_admin(settings, answer_seconds=_ANSWER_SECONDS), topic))

@@ -31,6 +31,8 @@ _MAX_KEY_HASH: Final = 0xFFFF
 #: A number without a sign of minus, as Integer.parseInt and Long.parseLong read it.
 _NUMBER: Final = re.compile(r"\+?[\da-fA-F]+")
 #: What Python makes of a byte of the command line that is not UTF-8; no such text has a place on the ring.
+#: Characters of a name that are shown.
+_MOST_SHOWN: Final = 200
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 #: Python counts these as white space, Java does not.
 _NOT_BLANK_IN_JAVA: Final = "\x85\xa0\u2007\u202f"
@@ -97,6 +99,11 @@ class TopicName(NamedTuple):
         return name if self.segment is None else f"{name}/{self.segment}"
 
 
+def excerpt(name: str) -> str:
+    """*name* as people are shown it: only the beginning of a very long one, for Pulsar allows names of any length."""
+    return name if len(name) <= _MOST_SHOWN else f"{name[:_MOST_SHOWN]}... ({len(name):,} characters)"
+
+
 def is_named_entity(text: str) -> bool:
     """Whether Pulsar allows *text* as the name of a tenant, cluster or namespace.  Pulsar: NamedEntity.checkName."""
     return _NAMED_ENTITY.fullmatch(text) is not None
@@ -108,23 +115,25 @@ def parse_topic(name: str) -> TopicName:
     Raises TrimtabError that says what is wrong with the name.
     """
     if _SURROGATE.search(name) is not None:
-        raise TrimtabError(f"{name!r} is not a topic: it is not valid UTF-8")
+        raise TrimtabError(f"{excerpt(name)!r} is not a topic: it is not valid UTF-8")
     full = name if "://" in name else _filled_in(name)
     domain, _, rest = full.partition("://")
     domain = domain.lower()
     if domain not in _DOMAINS:
-        raise TrimtabError(f"{name!r} is not a topic: its domain is {domain!r}, not {', '.join(_DOMAINS)}")
+        raise TrimtabError(
+            f"{excerpt(name)!r} is not a topic: its domain is {excerpt(domain)!r}, not {', '.join(_DOMAINS)}"
+        )
     # No other domains have V1 names, so the local name of a scalable topic may have slashes.
     parts = rest.split("/", 3 if domain in _ORDINARY else 2)
     if len(parts) < 3:
         raise TrimtabError(
-            f"{name!r} is not a topic: expected domain://tenant/namespace/topic, or a short form of that"
+            f"{excerpt(name)!r} is not a topic: expected domain://tenant/namespace/topic, or a short form of that"
         )
     tenant, *cluster, namespace, local = parts
     for part in (tenant, *cluster, namespace):
         if not is_named_entity(part):
             raise TrimtabError(
-                f"{name!r} is not a topic: {part!r} is not a valid tenant, cluster or namespace"
+                f"{excerpt(name)!r} is not a topic: {excerpt(part)!r} is not a valid tenant, cluster or namespace"
                 " (allowed: letters, digits and - = : . _)"
             )
     segment = None
@@ -132,7 +141,7 @@ def parse_topic(name: str) -> TopicName:
         local, _, descriptor = local.rpartition("/")
         segment = _segment(name, descriptor)
     if _is_blank(local):
-        raise TrimtabError(f"{name!r} is not a topic: the part after the namespace is blank")
+        raise TrimtabError(f"{excerpt(name)!r} is not a topic: the part after the namespace is blank")
     return TopicName(
         domain=domain,
         tenant=tenant,
@@ -167,8 +176,9 @@ def _segment(name: str, descriptor: str) -> Segment:
         if 0 <= start <= end <= _MAX_KEY_HASH and 0 <= number <= _MAX_LONG:
             return Segment(start, end, number)
     raise TrimtabError(
-        f"{name!r} is not a segment: expected segment://tenant/namespace/topic/<start>-<end>-<number>, such as"
-        f" {_SEGMENT}://acme/prod/orders/0000-3fff-0, with hexadecimal start <= end <= ffff; {descriptor!r} is not that"
+        f"{excerpt(name)!r} is not a segment: expected segment://tenant/namespace/topic/<start>-<end>-<number>, such as"
+        f" {_SEGMENT}://acme/prod/orders/0000-3fff-0, with hexadecimal start <= end <= ffff;"
+        f" {excerpt(descriptor)!r} is not that"
     )
 
 
@@ -189,7 +199,7 @@ def _filled_in(short: str) -> str:
         return f"persistent://{short}"
     if len(parts) == 1:
         return f"persistent://public/default/{parts[0]}"
-    raise TrimtabError(f"{short!r} is not a topic: a short name is topic or tenant/namespace/topic")
+    raise TrimtabError(f"{excerpt(short)!r} is not a topic: a short name is topic or tenant/namespace/topic")
 
 
 def _is_blank(text: str) -> bool:

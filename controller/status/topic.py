@@ -9,7 +9,7 @@ from controller.aggregate.scalable_topics import serving_brokers
 from controller.model.errors import TrimtabError
 from controller.model.isolation_policies import isolation_policy
 from controller.model.policies import Policies
-from controller.model.topic_name import TopicName, parse_topic
+from controller.model.topic_name import TopicName, excerpt, parse_topic
 from controller.wire.base import printable
 
 #: Names of rates in a segment's load record.
@@ -74,11 +74,13 @@ def scalable_topic_of(text: str) -> TopicName:
     topic = parse_topic(text).whole
     if not topic.is_scalable:
         raise TrimtabError(
-            f"{text!r} is not a scalable topic: expected topic://tenant/namespace/topic, or one of its segments;"
-            " `trimtab lookup` finds the bundle of an ordinary topic"
+            f"{excerpt(text)!r} is not a scalable topic: expected topic://tenant/namespace/topic, or one of its"
+            " segments; `trimtab lookup` finds the bundle of an ordinary topic"
         )
     if "/" in topic.local_name:
-        raise TrimtabError(f"{text!r}: a topic with / in its own name cannot be asked about by the brokers' REST API")
+        raise TrimtabError(
+            f"{excerpt(text)!r}: a topic with / in its own name cannot be asked about by the brokers' REST API"
+        )
     return topic
 
 
@@ -88,7 +90,7 @@ def live_topic(admin: PulsarAdmin, topic: TopicName) -> LiveTopic:
         layout = admin.scalable_topic(topic).get("layout")
     except PulsarError as error:
         if error.status == 404:
-            return LiveTopic(topic=str(topic), missing=f"the cluster has no scalable topic {topic}")
+            return LiveTopic(topic=str(topic), missing=f"the cluster has no scalable topic {excerpt(str(topic))}")
         raise
     listed = layout.get("segments") if isinstance(layout, dict) else None
     entries = list(listed.values()) if isinstance(listed, dict) else []

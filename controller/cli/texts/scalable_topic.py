@@ -7,6 +7,7 @@ from rich.console import Console
 from controller.cli.shared.answers import fields_of, print_answers
 from controller.cli.shared.layout import print_fields
 from controller.cli.texts.cluster_status import LABEL
+from controller.model.topic_name import excerpt
 from controller.wire.answers.status import SegmentAnswer, TopicAnswer, TopicBrokerAnswer
 from controller.wire.readable import counted
 
@@ -27,7 +28,7 @@ _SEGMENTS: Final = fields_of(
 
 def print_topic(out: Console, answer: TopicAnswer) -> None:
     """Print all of *answer*: the brokers with the most of the topic, and its busiest segments."""
-    print_fields(out, [("topic", answer.topic), *_head(answer)], label=LABEL)
+    print_fields(out, [("topic", excerpt(answer.topic)), *_head(answer)], label=LABEL)
     if answer.exists:
         print_answers(out, _BROKERS, answer.brokers, title="Brokers", head=1, limit=_LISTED, rest="--json")
         print_answers(out, _SEGMENTS, answer.busiest, title="Busiest segments", head=1, limit=_LISTED, rest="--json")

@@ -2,7 +2,7 @@ import pytest
 
 from controller.model.errors import TrimtabError
 from controller.model.names import topic_hash
-from controller.model.topic_name import Segment, parse_topic, partition_index
+from controller.model.topic_name import Segment, excerpt, parse_topic, partition_index
 
 
 @pytest.mark.parametrize(
@@ -172,3 +172,11 @@ def test_the_partition_of_a_segment_is_that_of_its_topics_name() -> None:
 def test_percent_signs_in_a_name_stay_as_they_are() -> None:
     topic = parse_topic("segment://t1/sc/a%2Fb/0000-3fff-0")
     assert (topic.local_name, str(topic.whole)) == ("a%2Fb", "topic://t1/sc/a%2Fb")
+
+
+@pytest.mark.parametrize("name", ["a://" + "x" * 10_000, "t/" + "x" * 10_000, "topic://" + "!" * 10_000 + "/n/t"])
+def test_of_a_very_long_name_people_are_shown_the_beginning_and_the_length(name: str) -> None:
+    assert excerpt(name) == f"{name[:200]}... ({len(name):,} characters)"
+    with pytest.raises(TrimtabError) as raised:
+        parse_topic(name)
+    assert len(str(raised.value)) < 800
