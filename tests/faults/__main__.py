@@ -17,6 +17,7 @@ from controller.lab.servers import ZooKeeperServer, kafka_server, zookeeper_serv
 from tests.faults import links, network, report
 from tests.faults.faults import DISK_FULL, FAULTS, FAULTS_ON_PULSAR, NOTHING_AROUND, Around, Fault
 from tests.faults.kafka_brokers import SecondBroker
+from tests.faults.keeping import Kept
 from tests.faults.overload import FULL_REBALANCE, overloaded_site
 from tests.faults.prove import Outcome, p95, prove, prove_disk_full, prove_full_rebalance, site_on_small_disk
 from tests.faults.site import Site, kafka_site, pulsar_site
@@ -60,6 +61,12 @@ def main(
     kafka_away_seconds: Annotated[float, typer.Option()] = 60.0,
     backlog_intervals: Annotated[int, typer.Option()] = 1_440,
     page: Annotated[Path, typer.Option(help="Where the table is.")] = _PAGE,
+    keep: Annotated[
+        Path | None,
+        typer.Option(
+            help="A file of outcomes: those in it count, only runs that are missing are made, and they are added."
+        ),
+    ] = None,
     stale: Annotated[bool, typer.Option("--stale", help="Only say which rows are of older code; 1: some are.")] = False,
 ) -> None:
     """Exits with 1 where something was lost, done twice or wrong, or where recovery took too long."""
@@ -81,12 +88,10 @@ def main(
     with tempfile.TemporaryDirectory(prefix="trimtab-faults-", ignore_cleanup_errors=True) as folder:
         away = _Away(kafka_seconds=kafka_away_seconds, backlog_intervals=backlog_intervals)
         brokers = find_release(pulsar) if pulsar else None
-        found = (
-            _outcomes_on_pulsar(Path(folder), wanted, runs, brokers, elects_on_log=election == "log")
-            if in_log == "pulsar"
-            else _outcomes(Path(folder), wanted, runs, away, brokers, elects_on_log=election == "log")
-        )
-        for outcome in found:
+        kept = Kept(keep, commit)
+        asked = _Asked(wanted, runs, brokers, kept, elects_on_log=election == "log")
+        found = _outcomes_on_pulsar(Path(folder), asked) if in_log == "pulsar" else _outcomes(Path(folder), asked, away)
+        for outcome in map(kept.add, found):
             slow = outcome.fault.partition(",")[0] in _TAKEN_OVER and p95(outcome.recoveries) > MOST_P95_SECONDS
             failed |= slow or bool(outcome.findings or outcome.differences)
             log.info("%s", report.row(outcome, commit))
@@ -117,24 +122,37 @@ def _real(folder: Path, brokers: PulsarRelease | None) -> Iterator[PulsarCluster
         yield pulsar
 
 
-def _outcomes(
-    folder: Path,
-    names: Sequence[str],
-    runs: int,
-    away: _Away,
-    brokers: PulsarRelease | None,
-    *,
-    elects_on_log: bool,
-) -> Iterator[Outcome]:
+class _Asked(NamedTuple):
+    """What is to be run."""
+
+    names: Sequence[str]
+    #: Of each.
+    runs: int
+    #: Real brokers that carry out the commands.
+    brokers: PulsarRelease | None
+    kept: Kept
+    elects_on_log: bool
+
+    def outcomes(self, fault: Fault, site: Site, around: Around, where: str = "") -> Iterator[Outcome]:
+        """Those of *fault* at *site* that are missing, under the name that its row has in the table."""
+        where += _ON_LOG if self.elects_on_log else ""
+        real = f", brokers of Pulsar {self.brokers.version}" if self.brokers else ""
+        name = f"{fault.name}{where}{real}"
+        for first, runs in self.kept.pieces(name, self.runs):
+            yield replace(prove(fault, site, around, runs, first=first), fault=name)
+
+
+def _outcomes(folder: Path, asked: _Asked, away: _Away) -> Iterator[Outcome]:
+    names, runs = asked.names, asked.runs
     wanted: list[Fault] = [fault for fault in FAULTS if fault.name in names]
     if wanted:
         with (
             kafka_server(folder / "kafka") as kafka,
             nullcontext(ZooKeeperServer(folder / "zookeeper"))
-            if elects_on_log
+            if asked.elects_on_log
             else zookeeper_server(folder / "zookeeper") as zookeeper,
-            _real(folder / "pulsar", brokers) as real,
-            kafka_site(folder / "site", [kafka], None if elects_on_log else zookeeper, real) as site,
+            _real(folder / "pulsar", asked.brokers) as real,
+            kafka_site(folder / "site", [kafka], None if asked.elects_on_log else zookeeper, real) as site,
         ):
             second = SecondBroker(folder / "second", kafka)
             around = Around(
@@ -146,7 +164,7 @@ def _outcomes(
             )
             try:
                 for fault in wanted:
-                    yield _named(prove(fault, site, around, runs), _ON_LOG if elects_on_log else "", brokers)
+                    yield from asked.outcomes(fault, site, around)
             finally:
                 second.stop()
     if DISK_FULL in names:
@@ -180,23 +198,16 @@ def _are_possible(faults: Sequence[str], names: Sequence[str], why_none: Callabl
     return bool(some) and not why
 
 
-def _outcomes_on_pulsar(
-    folder: Path, names: Sequence[str], runs: int, brokers: PulsarRelease | None, *, elects_on_log: bool
-) -> Iterator[Outcome]:
-    wanted = [fault for fault in FAULTS_ON_PULSAR if fault.name in names]
+def _outcomes_on_pulsar(folder: Path, asked: _Asked) -> Iterator[Outcome]:
+    wanted = [fault for fault in FAULTS_ON_PULSAR if fault.name in asked.names]
     with (
-        pulsar_cluster(folder / "pulsar", release=brokers or USUAL) as pulsar,
-        pulsar_site(folder / "site", pulsar, pulsar if brokers else None, elects_on_log=elects_on_log) as site,
+        pulsar_cluster(folder / "pulsar", release=asked.brokers or USUAL) as pulsar,
+        pulsar_site(
+            folder / "site", pulsar, pulsar if asked.brokers else None, elects_on_log=asked.elects_on_log
+        ) as site,
     ):
         for fault in wanted:
-            where = f"{_ON_PULSAR}{_ON_LOG if elects_on_log else ''}"
-            yield _named(prove(fault, site, NOTHING_AROUND, runs), where, brokers)
-
-
-def _named(outcome: Outcome, where: str, brokers: PulsarRelease | None) -> Outcome:
-    """*outcome* under the name that its row has in the table."""
-    real = f", brokers of Pulsar {brokers.version}" if brokers else ""
-    return replace(outcome, fault=f"{outcome.fault}{where}{real}")
+            yield from asked.outcomes(fault, site, NOTHING_AROUND, _ON_PULSAR)
 
 
 if __name__ == "__main__":

@@ -47,14 +47,17 @@ def p95(values: Sequence[float]) -> float:
     return sorted(values)[math.ceil(0.95 * len(values)) - 1]
 
 
-def prove(fault: Fault, site: Site, around: Around, runs: int) -> Outcome:
-    """Inflict *fault* so many times; what holds is looked at over all that ever happened at the *site*."""
-    before, recoveries = _issued(site), []
-    for nth in range(runs):
+def prove(fault: Fault, site: Site, around: Around, runs: int, *, first: int = 0) -> Outcome:
+    """Inflict *fault* so many times; what holds is looked at over all that ever happened at the *site*.
+
+    *first*: the number of the first run, of which the moment of the fault depends.
+    """
+    before, recoveries = _issued(site), list[float]()
+    for nth in range(first, first + runs):
         site.wait_for_standby()
         site.pile_up()
         recoveries.append(fault.inflict(site, around, nth))
-        log.info("%s, run %d of %d: recovered after %.1f s", fault.name, nth + 1, runs, recoveries[-1])
+        log.info("%s, run %d of %d: recovered after %.1f s", fault.name, nth + 1, first + runs, recoveries[-1])
         _work_on(site)
     return _outcome(fault.name, site, recoveries, before)
 
