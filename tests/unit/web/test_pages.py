@@ -122,6 +122,12 @@ def test_what_others_chose_is_text_on_every_page(tmp_path: Path) -> None:
         assert "\u202e" not in answer.text, f"{path}: it would show what follows backwards"
 
 
+def test_intervals_of_one_day_have_its_date_once(tmp_path: Path) -> None:
+    shown = site(tmp_path, "harbour-eu", now_ms=lambda: NOW + 2 * DAY, read_status=_unreadable, data=InventedData())
+    text = TestClient(create_app(shown), base_url="http://localhost").get("/decisions").text
+    assert re.search(r">26 Nov 13:\d\d</time>–<time datetime=[^>]*>\d\d:\d\d</time>", text)
+
+
 def test_why_not_asks_the_newest_interval_in_which_the_strategy_acted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
