@@ -98,14 +98,24 @@ def stalls(
 @app.command("segments")
 def scalable_topic(
     pairs: Annotated[int, typer.Option(min=1, max=100, help="Runs of each balancer, in turns.")] = 3,
+    first: Annotated[
+        int, typer.Option(min=0, max=100, help="The number of the first pair, which names its topic.")
+    ] = 0,
+    of: Annotated[
+        list[str] | None, typer.Option(help="Only these balancers: AvgShedder, UniformLoadShedder, PeakShedder.")
+    ] = None,
     settle: Annotated[float, typer.Option(min=1, max=3600, help="Seconds before it is measured.")] = 240.0,
     seconds: Annotated[float, typer.Option(min=1, max=3600, help="How long it is measured.")] = 60.0,
 ) -> None:
     """Measure how evenly brokers of a real Pulsar 5.0 share a scalable topic, by who balances."""
-    from tests.measure.segments import segment_runs  # here, because it starts servers
+    from tests.measure.segments import BALANCERS, segment_runs  # here, because it starts servers
 
+    chosen = [name for name in BALANCERS if of is None or name.rpartition(" ")[2] in of]
+    if of is not None and len(chosen) != len(set(of)):
+        raise typer.BadParameter(f"{', '.join(of)}: known are {', '.join(BALANCERS)}", param_hint="--of")
     with scratch_folder("trimtab-measure-") as scratch, signals.interrupts(exit_code=signals.INTERRUPTED):
-        _print(segment_runs(pairs, scratch, settle_seconds=settle, measure_seconds=seconds))
+        numbers = range(first, first + pairs)
+        _print(segment_runs(numbers, scratch, chosen, settle_seconds=settle, measure_seconds=seconds))
 
 
 @app.command("tails")

@@ -4,13 +4,15 @@ A real cluster of Pulsar 5.0, a topic with one hot half of its keys, and thresho
 within the first minute.  Runs of both take turns, each on a cluster of its own; both runs of a pair have a topic of the
 same name, so that the hashes of its segments are the same.  Pulsar's own balancing is AvgShedder, the default of 5.0,
 and UniformLoadShedder, which compares messages and bytes: brokers of one machine report its CPU, which is the same for
-all.  Messages come from Pulsar's Java client v5: no other client produces to scalable topics.  It needs a JDK.
+all.  Messages come from Pulsar's Java client v5: no other client produces to scalable topics.  It needs a JDK.  That
+client sometimes stops at a split for good; then it is started again, and the run says how often.
 """
 
 import os
 import subprocess
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -115,6 +117,8 @@ class SegmentRun:
     pair: int
     balancer: str
     client: str
+    #: How often the client had stopped, and was started again: before it was measured, and while it was.
+    stops: tuple[int, int]
     #: Active segments at the end, and brokers that serve them.
     segments: int
     serving: int
@@ -126,15 +130,29 @@ class SegmentRun:
     throughput_in: tuple[float, ...]
 
 
-def segment_runs(pairs: int, folder: Path, *, settle_seconds: float, measure_seconds: float) -> Iterator[SegmentRun]:
-    """So many runs of each of BALANCERS, in turns."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRun:
+    """A run that says nothing, and why."""
+
+    pair: int
+    balancer: str
+    failed: str
+
+
+def segment_runs(
+    pairs: Sequence[int], folder: Path, balancers: Sequence[str], *, settle_seconds: float, measure_seconds: float
+) -> Iterator[SegmentRun | FailedRun]:
+    """A run of each of *balancers* for each number of *pairs*, in turns."""
     release = find_release("5")
-    for pair in range(pairs):
+    for pair in pairs:
         # Who comes first changes, too.
-        names = list(BALANCERS) if pair % 2 == 0 else list(BALANCERS)[::-1]
+        names = list(balancers) if pair % 2 == 0 else list(balancers)[::-1]
         for name in names:
             place = folder / f"{pair}-{list(BALANCERS).index(name)}"
-            yield _run(pair, name, release, place, settle_seconds, measure_seconds)
+            try:
+                yield _run(pair, name, release, place, settle_seconds, measure_seconds)
+            except TrimtabError as error:
+                yield FailedRun(pair=pair, balancer=name, failed=str(error))
 
 
 def _run(
@@ -152,11 +170,12 @@ def _run(
         name = parse_topic(f"topic://{_NAMESPACE}/{topic}")
         # Of a topic with producers alone nobody is the controller, and nothing is split, until it is asked for.
         admin.scalable_topic(name)
-        running.enter_context(_traffic(cluster, release, str(name), folder / "traffic.log"))
+        traffic = running.enter_context(_traffic(cluster, release, str(name), folder / "traffic.log"))
         settled = Deadline.after(settle_seconds)
         if balancer == _TRIMTAB:
             start_all(running.enter_context(Processes(_conf(folder, cluster), folder)))
         time.sleep(max(0.0, settled.remaining))
+        stopped_before = traffic.stops
         samples = _samples(admin, cluster, measure_seconds)
         layout = admin.scalable_topic(name)["layout"]["segments"].values()
     if samples.mean(axis=0).sum() < _RATE * _BYTES / 2:
@@ -167,6 +186,7 @@ def _run(
         pair=pair,
         balancer=balancer,
         client=f"pulsar-client-v5 {release.version} (Java)",
+        stops=(stopped_before, traffic.stops - stopped_before),
         segments=len(active),
         serving=len({each["ownerBroker"] for each in active}),
         unevenness=float(factors.mean()),
@@ -185,8 +205,40 @@ def _samples(admin: StageAdmin, cluster: PulsarCluster, seconds: float) -> Float
     return np.array(samples)
 
 
+class _Traffic:
+    """The client, started again whenever it ends."""
+
+    def __init__(self, command: Sequence[str], log: Path) -> None:
+        self.stops = 0
+        self._command, self._log, self._over = command, log, threading.Event()
+        self._thread = threading.Thread(target=self._keep, name="traffic", daemon=True)
+
+    def start(self) -> None:
+        """Begin, and wait until it sends."""
+        self._thread.start()
+        deadline = Deadline.after(_START_SECONDS)
+        while not self._log.exists() or b"sending" not in self._log.read_bytes():
+            if deadline.passed or self.stops:
+                raise TrimtabError(f"the client does not send: see {self._log}")
+            time.sleep(1.0)
+
+    def stop(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _keep(self) -> None:
+        while not self._over.is_set():
+            with (
+                self._log.open("ab") as out,
+                tied_child(self._command, stdout=out, stderr=out, environment=os.environ) as child,
+            ):
+                while child.poll() is None and not self._over.wait(0.5):
+                    pass
+                self.stops += child.poll() is not None
+
+
 @contextmanager
-def _traffic(cluster: PulsarCluster, release: PulsarRelease, topic: str, log: Path) -> Iterator[None]:
+def _traffic(cluster: PulsarCluster, release: PulsarRelease, topic: str, log: Path) -> Iterator[_Traffic]:
     """Messages to *topic* for the length of the block."""
     path = os.pathsep.join([release.classpath(), str(log.parent)])
     # The client takes one address.
@@ -194,13 +246,12 @@ def _traffic(cluster: PulsarCluster, release: PulsarRelease, topic: str, log: Pa
     # Janino, which compiles the lab's Java, knows no static methods of interfaces.
     subprocess.run(["javac", "-nowarn", "-cp", path, "-d", str(log.parent), str(_SOURCE)], check=True)
     command = foreign([release.java(), "-Xmx192m", *JAVA_OPTIONS, "-cp", path, "SegmentTraffic", *words])
-    with log.open("wb") as out, tied_child(command, stdout=out, stderr=out, environment=os.environ) as child:
-        deadline = Deadline.after(_START_SECONDS)
-        while b"sending" not in log.read_bytes():
-            if deadline.passed or child.poll() is not None:
-                raise TrimtabError(f"the client does not send: see {log}")
-            time.sleep(1.0)
-        yield
+    traffic = _Traffic(command, log)
+    try:
+        traffic.start()
+        yield traffic
+    finally:
+        traffic.stop()
 
 
 def _put(cluster: PulsarCluster, path: str) -> None:
