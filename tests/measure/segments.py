@@ -47,7 +47,13 @@ _SCALING: Final[Mapping[str, str]] = {
     "scalableTopicLoadReportRateChangeThreshold": "0.05",
     "loadBalancerSheddingIntervalMinutes": "1",
 }
-_OWN: Final = {"loadBalancerSheddingEnabled": "true", "loadBalancerSheddingGracePeriodMinutes": "1"}
+#: AvgShedder otherwise waits for eight rounds of a minute: longer than a run.
+_OWN: Final = {
+    "loadBalancerSheddingEnabled": "true",
+    "loadBalancerSheddingGracePeriodMinutes": "1",
+    "loadBalancerAvgShedderHitCountLowThreshold": "1",
+    "loadBalancerAvgShedderHitCountHighThreshold": "1",
+}
 _UNIFORM: Final = "org.apache.pulsar.broker.loadbalance.impl.UniformLoadShedder"
 #: Who balances -> what the brokers run with besides.
 BALANCERS: Final[Mapping[str, Mapping[str, str]]] = {
