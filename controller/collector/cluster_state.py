@@ -216,7 +216,7 @@ class ClusterState:
         try:
             return self.admin.auto_scale_policy(name)
         except PulsarError as error:
-            if error.status == 404:  # brokers before 5.0
+            if error.status in (404, 405):  # brokers before 5.0
                 self._know_scales = False
                 return {}
             self._problems["policies of splits and merges"] = f"{name:.100}: {error}"
