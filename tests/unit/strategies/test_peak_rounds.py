@@ -78,9 +78,9 @@ def test_a_round_says_what_it_found_what_it_does_and_how_full_brokers_end() -> N
             f" gap 14.3%{EXPLAINED}",
         ),
         forecast("Overloaded"),
-        ("a:8080", "Overloaded", 0.7, 0.4175, "usage", "by cpu; the plan brings it to 0.4"),
-        ("b:8080", "Balanced", 0.2, 0.3675, "usage", "by cpu; the plan brings it to 0.35"),
-        ("c:8080", "Balanced", 0.15, 0.3675, "usage", "by cpu; the plan brings it to 0.3"),
+        ("a:8080", "Overloaded", 0.7, 0.4175, "usage", "by cpu; the plan brings it to 40 %"),
+        ("b:8080", "Balanced", 0.2, 0.3675, "usage", "by cpu; the plan brings it to 35 %"),
+        ("c:8080", "Balanced", 0.15, 0.3675, "usage", "by cpu; the plan brings it to 30 %"),
     ]  # fmt: skip
     assert {each.by for each in decision.verdicts} == {"PeakShedder"}
     assert moves(decision) == [
@@ -88,11 +88,11 @@ def test_a_round_says_what_it_found_what_it_does_and_how_full_brokers_end() -> N
     ]  # fmt: skip
     assert {(each.final, each.in_order) for each in decision.unloads} == {(True, True)}
     overloaded = "a:8080: Overloaded (0.7 vs 0.3675 usage): "
-    way = "by cpu; the plan brings it to 0.4"
+    way = "by cpu; the plan brings it to 40 %"
     assert [str(each.why) for each in decision.unloads] == [
         f"{overloaded}{way}",
         f"{overloaded}{way}",
-        f"{overloaded}gives bundles, and gets this one in exchange; {way}; c:8080 goes from 0.15 to 0.3",
+        f"{overloaded}gives bundles, and gets this one in exchange; {way}; c:8080 goes from 15 to 30 %",
     ]
     made = memory.promises.items()
     assert [(name, round(each.promised, 6), each.mean) for name, each in made] == [
@@ -135,7 +135,7 @@ def test_a_plan_that_gains_too_little_is_refused_with_what_is_to_be_split() -> N
             f" nowhere below it, by cpu); gap 1.1%{EXPLAINED}",
         ),
         forecast("BelowMinimum"),
-        ("a:8080", "Overloaded", 0.91, 0.4035, "usage", "by cpu; the plan brings it to 0.91"),
+        ("a:8080", "Overloaded", 0.91, 0.4035, "usage", "by cpu; the plan brings it to 91 %"),
         ("b:8080", "Balanced", 0.1, 0.3535, "usage", ""),
         ("c:8080", "Balanced", 0.0, 0.3535, "usage", ""),
         ("cluster", "BelowMinimum", 0.01, 0.05, "usage", "no move that is allowed lowers a broker by enough"),
@@ -361,10 +361,10 @@ def test_a_bundle_goes_nowhere_where_a_filter_keeps_it_which_is_asked_with_what_
     [
         ([PlannedMove(0, 0, 1), PlannedMove(3, 1, 2)],
          "a:8080: Overloaded (0.7 vs 0.4 usage): gives bundles to b:8080, which this one leaves to make room; by cpu;"
-         " the plan brings it to 0.4; b:8080 goes from 0.2 to 0.3"),
+         " the plan brings it to 40 %; b:8080 goes from 20 to 30 %"),
         ([PlannedMove(3, 1, 2), PlannedMove(0, 0, 2)],
          "a:8080: Overloaded (0.7 vs 0.4 usage): gives bundles, and this one moves by the same plan; by cpu; the plan"
-         " brings it to 0.4; b:8080 goes from 0.2 to 0"),
+         " brings it to 40 %; b:8080 goes from 20 to 0 %"),
     ],
 )  # fmt: skip
 def test_a_broker_below_the_goal_is_not_called_overloaded(plan: list[PlannedMove], said: str) -> None:

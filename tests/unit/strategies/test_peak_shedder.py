@@ -73,7 +73,7 @@ def test_it_says_how_well_load_explains_usage() -> None:
 
 def test_every_unload_says_how_full_its_broker_is_and_will_be() -> None:
     why = decided(HOT).unloads[0].why
-    assert str(why) == "b0:8080: Overloaded (0.8 vs 0.385 usage): by cpu; the plan brings it to 0.35"
+    assert str(why) == "b0:8080: Overloaded (0.8 vs 0.385 usage): by cpu; the plan brings it to 35 %"
 
 
 def test_brokers_near_the_mean_are_left_alone() -> None:

@@ -130,7 +130,7 @@ class RoundTold:
     def _way(self, row: int) -> str:
         problem = self.found.problem
         fullest = int((self.load[row] / problem.capacity[row]).argmax())
-        return f"by {problem.resources[fullest]}; the plan brings it to {self.after[row]:.3g}"
+        return f"by {problem.resources[fullest]}; the plan brings it to {100 * self.after[row]:.3g} %"
 
     def _why(self, move: PlannedMove) -> Verdict:
         """Why *move*: its broker is above the goal; or another one is, whose bundles have room by it."""
@@ -146,7 +146,7 @@ class RoundTold:
             said = f"gives bundles to {names[source]}, which this one leaves to make room"
         else:
             said = "gives bundles, and this one moves by the same plan"
-        ends = f"{names[source]} goes from {self.before[source]:.3g} to {self.after[source]:.3g}"
+        ends = f"{names[source]} goes from {100 * self.before[source]:.3g} to {100 * self.after[source]:.3g} %"
         return self._usage(about, Reason.OVERLOADED, f"{said}; {self._way(about)}; {ends}")
 
     def unload(self, move: PlannedMove) -> Unload:
