@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from controller.aggregate.shard import state_blob
 from controller.collector.reports import (
     SweepName,
     extensible_report,
@@ -19,30 +20,48 @@ from controller.collector.reports import (
     usage_from_metrics,
 )
 from controller.collector.states import bundle_data
-from controller.model.errors import PlanRefusedError, SettingsError, TrimtabError, WireError
+from controller.model.errors import PlanRefusedError, SettingsError, StateError, TrimtabError, WireError
+from controller.model.proposals import ProposalRecord
+from controller.offline.namespaces import read_boundaries
 from controller.offline.recorded_load import read_load
 from controller.planning.plans.plan_steps import PlanLimits, empty_step
 from controller.settings.broker_conf import read_broker_conf
 from controller.settings.capacity import read_capacity_overrides
 from controller.settings.policy import read_policy
+from controller.settings.rebalance_group import read_rebalance_group
+from controller.settings.scenario import read_scenario
 from controller.settings.trimtab_toml import read_settings
 from controller.strategies.common.usage_history import UsageHistory
+from controller.web.access.tokens import read_tokens
 from controller.wire.base import encode, validate
+from controller.wire.cells import parse_store_record
 from controller.wire.chunks import arrow_chunks, glance, json_chunks
 from controller.wire.commands import command_event, epoch_event, parse_event, to_command
 from controller.wire.controls import encode_controls, parse_controls
 from controller.wire.journal import encode_entry, encode_epoch
 from controller.wire.journal_records import Decided, EntryReader, EntryWriter, parse_record
 from controller.wire.metrics import decode_metric
+from controller.wire.notifications import NotificationState, decode_state, encode_state
 from controller.wire.plan import encode_plan, parse_plan
 from controller.wire.process import RunningProcess, decode_process
+from controller.wire.proposals import (
+    encode_head,
+    encode_proposal_record,
+    pack,
+    parse_head,
+    parse_proposal_record,
+    unpack,
+)
 from controller.wire.results import decode_result
 from controller.wire.rows import fact_of
+from controller.wire.summary import decode_summary, encode_summary
 from controller.wire.sweep import SweepHeader, encode_sweep_arrow
 from tests.contracts.controls import ORDERS
 from tests.fuzz.spoil import Spoil, spoilt_bytes, spoilt_json, spoilt_lines
 from tests.journal_entries import SPLIT, UNLOAD, entry, parse_entry
 from tests.plans import plan_of, some_problem
+from tests.proposals import decision, decision_content, signed_by
+from tests.published import __main__ as published
 from tests.records import (
     CLUSTER,
     LEFT,
@@ -62,6 +81,8 @@ from tests.records import (
 
 _ROOT = Path(__file__).parents[2]
 MAX_BYTES = 100_000
+#: A folder for each reader, with inputs that scripts/fuzz found to reach lines that the samples do not.
+CORPUS: Final = Path(__file__).parent / "corpus"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,6 +226,22 @@ _PROCESS = RunningProcess(
     partitions=4,
 )
 
+
+def _head(value: bytes, _folder: Path) -> object:
+    """A head that lies where it says."""
+    try:
+        key = json.loads(value)["hash"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        key = ""
+    return parse_head(value, str(key))
+
+
+_CONTENT = decision_content()
+_NOTIFICATIONS = encode_state(NotificationState(cluster=CLUSTER))
+_TOKENS = f"""[tokens.anna]\nsha256 = "{"0a" * 32}"\nrole = "operator"\nexpires = 2027-01-01T00:00:00Z\n""".encode()
+_BOUNDARIES = b'{"boundaries": ["0x00000000", "0x80000000", "0xffffffff"], "numBundles": 2}'
+_APPROVED = ProposalRecord(statements=(signed_by("ada", decision(_CONTENT).statement.statement),))
+
 READERS: Mapping[str, Reader] = {
     "metrics in JSON": Reader(read=metric, samples=JSON_METRICS),
     "metrics in JSON, as bytes": Reader(read=metric, samples=JSON_METRICS, spoil=spoilt_bytes),
@@ -286,6 +323,42 @@ READERS: Mapping[str, Reader] = {
         read=lambda value, _: bundle_data(CLUSTER, LEFT, "bundle_data", value),
         samples=((SAMPLES / "bundle_data.json").read_bytes(),),
     ),
+    "summaries": Reader(
+        read=lambda value, _: decode_summary(value, cluster=CLUSTER), samples=(encode_summary(published.summary()),)
+    ),
+    "records of the election": Reader(
+        read=lambda value, _: parse_store_record(value, "here"),
+        samples=tuple(map(encode, published.election().values())),
+        error=TrimtabError,
+    ),
+    "state of notifications": Reader(read=lambda value, _: decode_state(value, CLUSTER), samples=(_NOTIFICATIONS,)),
+    "proposals": Reader(read=_head, samples=(encode_head(decision(_CONTENT), len(_CONTENT)),)),
+    "records of proposals": Reader(
+        read=lambda value, _: parse_proposal_record(value), samples=(encode_proposal_record(_APPROVED),)
+    ),
+    "contents of proposals": Reader(read=lambda value, _: unpack(value), samples=(pack(_CONTENT),), spoil=spoilt_bytes),
+    "states of a shard": Reader(
+        read=lambda value, _: state_blob.load(value),
+        samples=(state_blob.dump(published.state()),),
+        spoil=spoilt_bytes,
+        error=StateError,
+    ),
+    "tokens": Reader(
+        read=_in_file("tokens.toml", read_tokens), samples=(_TOKENS,), spoil=spoilt_lines, error=SettingsError
+    ),
+    "groups of workers": Reader(
+        read=_in_file("group.toml", read_rebalance_group),
+        samples=((_ROOT / "conf" / "scenarios" / "rebalance.toml").read_bytes(),),
+        spoil=spoilt_lines,
+        error=SettingsError,
+    ),
+    "scenarios": Reader(
+        read=_in_file("scenario.toml", read_scenario),
+        samples=((_ROOT / "conf" / "scenarios" / "simulated" / "cgroup-cpu.toml").read_bytes(),),
+        spoil=spoilt_lines,
+        error=SettingsError,
+    ),
+    "boundaries": Reader(read=_in_file("bundles.json", read_boundaries), samples=(_BOUNDARIES,), error=TrimtabError),
     "recordings": Reader(
         read=_in_file("recording.jsonl", lambda path: read_load([path], cluster=CLUSTER, period_ms=PERIOD)),
         samples=(b"\n".join(map(as_bytes, (broker_sweep(), load_report(), tick()))),),
@@ -293,3 +366,8 @@ READERS: Mapping[str, Reader] = {
         error=SettingsError,
     ),
 }
+
+
+def folder_of(name: str) -> str:
+    """The folder of the reader *name* in the corpus."""
+    return "".join(letter if letter.isalnum() else "-" for letter in name)

@@ -10,6 +10,7 @@ import random
 import time
 import tracemalloc
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from controller.aggregate.shard.fold import DetailLimits, FoldOptions, ShardStat
 from controller.model.errors import WireError
 from controller.wire.rows import Located, rows_from_records
 from tests.effort import tries
-from tests.fuzz.readers import JSON_METRICS, MAX_BYTES, READERS, Reader, metric, sweeps_in_arrow
+from tests.fuzz.readers import CORPUS, JSON_METRICS, MAX_BYTES, READERS, Reader, folder_of, metric, sweeps_in_arrow
 from tests.fuzz.spoil import spoilt, spoilt_bytes, spoilt_json
 from tests.property.test_states_come_back import same
 from tests.records import PERIOD
@@ -58,6 +59,13 @@ def read(reader: Reader, seed: int, folder: Path) -> None:
 def test_the_samples_are_read(name: str, tmp_path: Path) -> None:
     for sample in READERS[name].samples:
         READERS[name].read(sample, tmp_path)
+
+
+@pytest.mark.parametrize("name", [name for name in READERS if (CORPUS / folder_of(name)).is_dir()])
+def test_the_corpus_leads_to_a_value_or_to_the_readers_own_error(name: str, tmp_path: Path) -> None:
+    for path in (CORPUS / folder_of(name)).iterdir():
+        with suppress(READERS[name].error):
+            READERS[name].read(path.read_bytes(), tmp_path)
 
 
 @pytest.mark.slow

@@ -1,0 +1,92 @@
+"""`scripts/fuzz`: every reader with inputs that atheris makes up and changes where they reach new lines of Python.
+
+It begins with a reader's samples and with what lies in tests/fuzz/corpus, which the tests read as well.  An input that
+leads to another error than the reader's own, or takes too long or too much memory, is kept.
+"""
+
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Final
+
+import atheris
+import typer
+
+#: Where readers are; lines of these packages are counted.
+_READING: Final = ("wire", "settings", "aggregate", "collector", "offline", "web.access")
+
+with atheris.instrument_imports(include=[f"controller.{package}" for package in _READING]):
+    from tests.fuzz.readers import CORPUS, READERS, folder_of
+
+#: Of one input.
+_TIMEOUT_SECONDS, _MEMORY_MB = 10, 2_048
+_LONGEST_BYTES: Final = 20_000
+#: Of the inputs of a reader that reach new lines, so many that are no longer than this go into the corpus.
+_SMALL_BYTES: Final = 2_000
+_KEPT: Final = 6
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command(help=__doc__)
+def main(
+    seconds: Annotated[int, typer.Option(help="For each reader.")] = 60,
+    only: Annotated[list[str] | None, typer.Option(metavar="READER", help="One of tests/fuzz/readers.py.")] = None,
+    found: Annotated[Path, typer.Option(help="Where bad inputs are kept.")] = Path("fuzzed"),
+    keep: Annotated[bool, typer.Option("--keep", help="Add a few inputs that reach new lines to the corpus.")] = False,
+) -> None:
+    """Exits with 1 where an input was bad."""
+    bad = [name for name in only or READERS if not _is_faultless(name, seconds, found, keep=keep)]
+    for name in bad:
+        typer.echo(f"{name}: bad inputs in {found / folder_of(name)}")
+    raise typer.Exit(int(bool(bad)))
+
+
+def _is_faultless(name: str, seconds: int, found: Path, *, keep: bool) -> bool:
+    typer.echo(f"{name}: {seconds} s")
+    bad, corpus = found / folder_of(name), CORPUS / folder_of(name)
+    bad.mkdir(parents=True, exist_ok=True)
+    limits = (f"-max_len={_LONGEST_BYTES}", f"-timeout={_TIMEOUT_SECONDS}", f"-rss_limit_mb={_MEMORY_MB}")
+    with tempfile.TemporaryDirectory() as new, tempfile.TemporaryDirectory() as known:
+        for nth, sample in enumerate(READERS[name].samples):
+            Path(known, f"sample-{nth}").write_bytes(sample)
+        for path in corpus.glob("*"):
+            Path(known, path.name).write_bytes(path.read_bytes())
+        faultless = _run(name, [new, known, *limits, f"-max_total_time={seconds}", f"-artifact_prefix={bad}/"])
+        if keep:
+            _keep(list(Path(new).iterdir()), corpus)
+    return faultless
+
+
+def _keep(inputs: Sequence[Path], corpus: Path) -> None:
+    """Add the last of *inputs*, each of which reached something new, to the *corpus*."""
+    small = [path for path in inputs if path.stat().st_size <= _SMALL_BYTES]
+    for path in sorted(small, key=lambda path: path.stat().st_mtime_ns)[-_KEPT:]:
+        corpus.mkdir(parents=True, exist_ok=True)
+        (corpus / path.name).write_bytes(path.read_bytes())
+
+
+def _run(name: str, words: Sequence[str]) -> bool:
+    """Run the fuzzer of the reader *name* in a process of its own; whether it ended well.
+
+    A fork: to import all readers takes longer than many a run.
+    """
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    reader, folder = READERS[name], Path(tempfile.mkdtemp())
+
+    def read(value: bytes) -> None:
+        with suppress(reader.error):
+            reader.read(value, folder)
+
+    atheris.Setup([sys.argv[0], *words], read)
+    atheris.Fuzz()
+    os._exit(1)
+
+
+if __name__ == "__main__":
+    app()
