@@ -20,7 +20,7 @@ from tests.measure.signatures import signature_costs
 from tests.measure.sweeps import INPUTS, picture
 from tests.measure.sweeps import front as front_of
 from tests.measure.sweeps import sweep as swept
-from tests.measure.tails import nimbleness, tails
+from tests.measure.tails import keep, measured, measured_before, nimbleness, tails
 
 #: HiGHS searches this long for a plan of half the moves, for each cluster and strategy.
 _EXACT_SECONDS: Final = 60.0
@@ -120,10 +120,23 @@ def scalable_topic(
 
 @app.command("tails")
 def spread(
-    clusters: Annotated[int, typer.Option(min=1, max=100_000, help="Seeded clusters.")] = 100,
+    clusters: Annotated[int, typer.Option(min=1, max=100_000, help="Seeded clusters, those of seed 0 on.")] = 100,
+    into: Annotated[
+        Path | None, typer.Option(help="Keep a line for each cluster in this file, and measure only those not in it.")
+    ] = None,
+    exact: Annotated[float, typer.Option(min=0, max=3600, help="Seconds that HiGHS has for a small cluster.")] = 0.0,
+    option: Annotated[
+        list[str], typer.Option(metavar="NAME=VALUE", help="Of broker.conf; a file is for one set of options.")
+    ] = [],  # noqa: B006 - typer
 ) -> None:
     """Measure how even PeakShedder makes many different clusters: the typical and the worst ones."""
-    _print(tails(clusters, {}))
+    found = measured_before(into)
+    conf = dict(each.split("=", 1) for each in option)
+    for seed in range(clusters):
+        if seed not in found:
+            found[seed] = measured(seed, conf, exact_seconds=exact)
+            keep(found[seed], into)
+    _print(tails([found[seed] for seed in range(clusters)]))
 
 
 @app.command("nimbleness")

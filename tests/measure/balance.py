@@ -5,6 +5,7 @@ all unloads are carried out, and the next interval sees the result.  Beside each
 given that strategy's own end as its goal, under the filters of the same load manager.
 """
 
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
@@ -12,9 +13,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from controller.aggregate.snapshot import Snapshot
 from controller.bench.clusters import skewed
 from controller.bench.overload import snapshots_of
-from controller.cycle import view_of
+from controller.cycle import Policy, view_of
 from controller.engine import decide_interval
 from controller.model.controls import Controls
 from controller.model.load import (
@@ -28,6 +30,7 @@ from controller.model.load import (
     ClusterView,
     Floats,
 )
+from controller.model.memory import Memory
 from controller.planning.from_view import Counted, map_problem
 from controller.planning.objective import highest
 from controller.planning.problem import BalanceProblem
@@ -50,7 +53,7 @@ _MEAN_USAGE: Final[Mapping[int, float]] = {CPU: 0.35, BANDWIDTH_IN: 0.30, BANDWI
 _MEAN_RATE: Final = 300.0
 _SPREAD: Final = 0.8
 _MESSAGE_SPREAD: Final = 0.3
-_PERIOD_MS: Final = 60_000
+PERIOD_MS: Final = 60_000
 #: The default budgets.
 GUARDRAILS: Final = GuardrailSettings(brokers_balance_unknown="ignore")
 
@@ -150,22 +153,36 @@ def evenness(view: ClusterView) -> float:
 
 
 class Ended(NamedTuple):
-    """A cluster once nothing moves any more, how many moves that took, and the interval of the last one."""
+    """A cluster once nothing moves any more, and how many moves that took."""
 
     view: ClusterView
     moves: int
+    #: Until the last move, and the CPU of the longest.
     intervals: int
+    seconds: float
 
 
 def carried_out(
-    view: ClusterView, conf: Mapping[str, str], *, until: float = 1.0, guardrails: GuardrailSettings = GUARDRAILS
+    view: ClusterView,
+    conf: Mapping[str, str],
+    *,
+    until: float = 1.0,
+    guardrails: GuardrailSettings = GUARDRAILS,
+    period_ms: int = PERIOD_MS,
 ) -> Ended:
     """*view* when the strategies of *conf* have done what they do within *guardrails*, or are at *until*."""
-    policy = policy_of(conf, DecisionSettings(split=False), guardrails, 1, "bench", _PERIOD_MS)
-    memory, moves, quiet, last = replace(policy.initial_memory(1), samples=100), 0, 0, 0
+    policy = policy_of(conf, DecisionSettings(split=False), guardrails, 1, "bench", period_ms)
+    memory, moves, quiet, last, longest = replace(policy.initial_memory(1), samples=100), 0, 0, 0, 0.0
+
+    def seen(snapshots: Sequence[Snapshot], memory: Memory, policy: Policy) -> ClusterView:
+        return replace(view_of(snapshots, memory, policy), policies=policies)
+
+    policies = view.policies
     for nth in range(INTERVALS):
-        snapshots = snapshots_of(view, view.as_of_ms + nth * _PERIOD_MS)
-        entry = decide_interval(snapshots, memory, Controls(mode="active"), policy, view_of)
+        snapshots = snapshots_of(view, view.as_of_ms + nth * period_ms)
+        begin = time.process_time()
+        entry = decide_interval(snapshots, memory, Controls(mode="active"), policy, seen)
+        longest = max(longest, time.process_time() - begin)
         owner = view.bundles.broker.copy()
         for command in entry.decision.commands:
             owner[view.bundles.code_of[command.bundle]] = view.brokers.code_of[command.destination]
@@ -178,7 +195,7 @@ def carried_out(
         memory = replace(entry.memory, in_flight={})
         if evenness(view) <= until:
             break
-    return Ended(view, moves, last)
+    return Ended(view, moves, last, longest)
 
 
 def _of(
@@ -188,12 +205,12 @@ def _of(
     compared = conf.get(SHEDDER) != "PeakShedder"
     to_there = [
         moves_to(view, evenness(end), conf) if compared else moves
-        for view, (end, moves, _) in zip(clusters, ends, strict=True)
+        for view, (end, moves, *_) in zip(clusters, ends, strict=True)
     ]
     there = [moves for moves in to_there if moves is not None]
     halves = [
         _half(view, evenness(end), moves, ours, exact_seconds)
-        for view, (end, moves, _), ours in zip(clusters, ends, to_there, strict=True)
+        for view, (end, moves, *_), ours in zip(clusters, ends, to_there, strict=True)
     ]
     return Balanced(
         capacities="1:2" if uneven else "equal",
@@ -204,7 +221,7 @@ def _of(
         moves=_mean([each.moves for each in ends]),
         peak_shedder_moves=_mean(there) if there else None,
         not_reached=len(to_there) - len(there),
-        fewest_moves=_mean([_fewest(view, evenness(end)) for view, (end, _, _) in zip(clusters, ends, strict=True)]),
+        fewest_moves=_mean([_fewest(view, evenness(end)) for view, (end, *_) in zip(clusters, ends, strict=True)]),
         within_half=halves.count(True) if compared else None,
         half_impossible=halves.count(False) if compared else None,
     )
@@ -235,7 +252,7 @@ def moves_to(view: ClusterView, even: float, conf: Mapping[str, str] | None = No
         "trimtabPeakShedderMoveCost": "0",
     }
     target = even * (1 + 1e-6)
-    end, moves, _ = carried_out(view, {**_PEAK, **manager, **goal}, until=target)
+    end, moves, *_ = carried_out(view, {**_PEAK, **manager, **goal}, until=target)
     return moves if evenness(end) <= target else None
 
 

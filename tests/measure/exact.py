@@ -4,13 +4,16 @@ HiGHS (highspy) is a dependency of the tests alone.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from controller.model.errors import SettingsError
 from controller.model.load import Floats, Ints
 from controller.planning.problem import PRICES, BalanceProblem, Certificate, PlannedMove
+
+#: A number of moves is whole, but for this.
+_ROUNDED: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +57,24 @@ def reachable(problem: BalanceProblem, max_moves: int, level: float, *, seconds:
     if info.mip_dual_bound > level:
         return False
     return True if info.objective_function_value <= level else None
+
+
+def fewest_to(problem: BalanceProblem, level: float, *, seconds: float) -> int | None:
+    """The fewest moves of any plan that brings every broker to *level*; None: not proved in this time.
+
+    One thread.  Filters do not count, nor the order of the moves.
+    """
+    m, n = len(problem.owner), len(problem.capacity)
+    solver = _solver(problem, m, integer=True)
+    is_move = np.ones((m, n))
+    is_move[np.arange(m), problem.owner] = 0.0
+    solver.changeColsCost(1 + m * n, np.arange(1 + m * n, dtype=np.int32), np.append(0.0, is_move.ravel()))
+    solver.changeColBounds(0, 0.0, level)
+    solver.setOptionValue("time_limit", seconds)
+    solver.run()
+    info = solver.getInfo()
+    found, proved = info.objective_function_value, info.mip_dual_bound
+    return round(found) if np.isfinite(found) and found - proved < 1 - _ROUNDED else None
 
 
 def with_prices(problem: BalanceProblem, certificate: Certificate) -> Certificate:

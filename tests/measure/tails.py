@@ -1,79 +1,203 @@
 """How even PeakShedder makes many different clusters, in how many moves and intervals: the typical and the worst ones.
 
-Every cluster is drawn from its seed: 3 to 300 brokers, equal or not, 4 to 40 bundles for each broker, and topics whose
-rates follow Zipf's law.  The load is constant, and all moves are carried out before the next interval.
+Every cluster is drawn from its seed (tests/measure/workloads.py).  The load is constant, and all moves are carried out
+before the next interval.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Final
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from controller.bench.clusters import skewed
 from controller.model.load import Floats
+from controller.planning.objective import highest, loads
+from controller.planning.problem import BalanceProblem
 from controller.planning.solving.bounds import fewest_moves, lower_bounds, mean_level
 from controller.settings.guardrails import GuardrailSettings, IntervalBudgetSettings, WindowBudgetSettings
 from controller.settings.pairs import SHEDDER
 from controller.settings.section import Section
-from tests.measure.balance import GUARDRAILS, carried_out, cluster_of, evenness, problem_in, with_load
+from controller.strategies.shedding.peak_shedder.pools import PoolProblem
+from tests.measure.balance import GUARDRAILS, PERIOD_MS, carried_out, evenness, problem_in, with_load
+from tests.measure.exact import fewest_to
+from tests.measure.workloads import KINDS, LARGEST, drawn
 
-#: Exponents of the popularity of keys in 51 of 54 workloads that Twitter published (github.com/twitter/cache-trace,
-#: stat/2020Mar.md, CC BY 4.0); of the others it is not known.
-EXPONENTS: Final = (
-    *(2.6774, 1.4908, 1.6414, 1.1004, 1.882, 1.0666, 1.7366, 1.6796, 0.0, 1.4891, 0.3048, 0.4565, 1.2959, 0.0242),
-    *(1.7862, 2.1106, 2.0994, 0.735, 1.3699, 0.0521, 0.7624, 0.274, 1.3726, 0.9929, 0.6299, 1.065, 1.503, 1.2323),
-    *(1.4259, 0.0, 0.0, 1.354, 1.1401, 0.0, 1.2169, 0.4251, 0.0, 0.0, 0.8551, 0.8542, 1.5974, 1.4084, 0.6372),
-    *(2.0637, 0.8191, 1.5095, 1.2816, 1.9745, 1.2117, 1.2061, 1.611),
-)
-_FEWEST: Final = 3
-LARGEST: Final = 300
-_BUNDLES_OF_A_BROKER: Final = (4, 40)
-_TOPICS_OF_A_BUNDLE: Final = 20
-#: Of so many clusters one has brokers of other sizes: 1:2, or 1:4.
-_CAPACITIES: Final = (1.0, 1.0, 2.0, 4.0)
+#: The default of trimtabPeakShedderGoalPercentage, as a multiple of the mean usage.
+_GOAL: Final = 1.05
+#: Brokers times bundles of pools of which HiGHS is asked.
+_SMALL: Final = 4_000
+_ROUNDED: Final = 1 + 1e-6
 #: github.com/cockroachdb/cockroach, pkg/kv/kvserver/asim, sma_vs_mma_rebalance_speed.
 _NIMBLE_BROKERS: Final = 3
 _NIMBLE_BUNDLES: Final = 200
 _NIMBLE_LEVEL: Final = 1.15
+_SHORT_PERIOD_MS: Final = 10_000
 _PERCENTILES: Final = (50, 95, 99)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tails:
-    """Percentiles over the clusters."""
+class Measured:
+    """One cluster, before and when nothing moves any more."""
 
-    clusters: int
-    percentile: int
-    #: The highest usage over brokers, as a multiple of the mean usage: before, and when nothing moves any more.
+    seed: int
+    kind: str
+    brokers: int
+    bundles: int
+    capacities: float
+    #: The highest usage of a broker, as a multiple of the mean usage of its pool.
     before: float
     after: float
-    #: The same as a multiple of a proved bound: no plan ends lower.
+    #: The same as a multiple of a proved bound of the pool: no plan ends lower.
+    over_bound: float
+    moves: int
+    #: That a plan has at least which brings every broker to where it ended, or to the goal; and the fewest of any such
+    #: plan, where that is proved.
+    fewest: float
+    optimum: int | None
+    #: Until the last move: an interval is a minute.
+    intervals: int
+    #: CPU of the longest interval.
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tails:
+    """A percentile over clusters."""
+
+    clusters: int
+    #: One of KINDS, or all.
+    kind: str
+    percentile: int
+    before: float
+    after: float
     over_bound: float
     moves: float
-    #: Moves above the fewest that any plan of the same level has, as a multiple of these.
+    #: Moves as a multiple of the fewest that are proved.
     over_fewest: float
-    #: Until the last move.
+    #: Moves as a multiple of the optimum, of so many clusters for which it is proved; None: of none.
+    over_optimum: float | None
+    closed: int
     intervals: float
+    seconds: float
 
 
-def tails(clusters: int, conf: Mapping[str, str], *, largest: int = LARGEST) -> list[Tails]:
-    """Percentiles over *clusters* seeded clusters of up to *largest* brokers, of PeakShedder with options *conf*."""
-    measured = np.array([_measured(seed, conf, largest) for seed in range(clusters)])
-    return [
-        Tails(
-            clusters=clusters,
-            percentile=percentile,
-            **dict(
-                zip(
-                    ("before", "after", "over_bound", "moves", "over_fewest", "intervals"),
-                    np.percentile(measured, percentile, axis=0).tolist(),
-                    strict=True,
-                )
-            ),
-        )
-        for percentile in _PERCENTILES
+def measured(seed: int, conf: Mapping[str, str], *, largest: int = LARGEST, exact_seconds: float = 0.0) -> Measured:
+    """The cluster of *seed*, balanced by PeakShedder with the options *conf*.
+
+    *exact_seconds*: so long HiGHS looks for the fewest moves in a pool that is small enough; 0: it is not asked.
+    """
+    cluster = drawn(seed, largest=largest)
+    view = cluster.view
+    end = carried_out(view, {SHEDDER: "PeakShedder", **conf})
+    problem, now = problem_in(view), problem_in(end.view)
+    pools = [
+        _compared(PoolProblem.of(problem, rows).problem, PoolProblem.of(now, rows).problem, exact_seconds)
+        for rows in (np.flatnonzero(cluster.pools == pool) for pool in np.unique(cluster.pools))
     ]
+    optima = [each.optimum for each in pools if each.optimum is not None]
+    return Measured(
+        seed=seed,
+        kind=cluster.kind,
+        brokers=len(view.brokers),
+        bundles=len(view.bundles),
+        capacities=cluster.capacities,
+        before=max(each.before for each in pools),
+        after=max(each.after for each in pools),
+        over_bound=max(each.over_bound for each in pools),
+        moves=end.moves,
+        fewest=sum(each.fewest for each in pools),
+        optimum=sum(optima) if len(optima) == len(pools) else None,
+        intervals=end.intervals,
+        seconds=end.seconds,
+    )
+
+
+class _Pool(NamedTuple):
+    """Of one pool what ``Measured`` has of a cluster."""
+
+    before: float
+    after: float
+    over_bound: float
+    fewest: float
+    optimum: int | None
+
+
+def _compared(before: BalanceProblem, after: BalanceProblem, exact_seconds: float) -> _Pool:
+    mean, reached = mean_level(before), _usages(after)
+    # A plan that does as well brings every broker to where it ended, or to the goal.
+    level = np.maximum(reached * _ROUNDED, _GOAL * mean)
+    as_well = replace(before, capacity=before.capacity * level[:, None])
+    fewest = fewest_moves(as_well, 1.0)
+    moved = int(np.count_nonzero(before.owner != after.owner))
+    optimum = moved if moved <= fewest else None
+    if optimum is None and exact_seconds > 0 and len(before.owner) * len(level) <= _SMALL:
+        optimum = fewest_to(as_well, 1.0, seconds=exact_seconds)
+    return _Pool(
+        before=float(_usages(before).max()) / mean,
+        after=float(reached.max()) / mean,
+        over_bound=float(reached.max()) / max(mean, lower_bounds(before, None)[0].level),
+        fewest=fewest,
+        optimum=optimum,
+    )
+
+
+def _usages(problem: BalanceProblem) -> Floats:
+    """(n,) of each broker the utilisation of its fullest resource."""
+    return highest(loads(problem, problem.owner), problem.capacity)
+
+
+def measured_before(path: Path | None) -> dict[int, Measured]:
+    """What *path* keeps, by seed; a line that was cut short by a stop is taken out."""
+    if path is None or not path.exists():
+        return {}
+    kept, end, _ = path.read_text().rpartition("\n")
+    path.write_text(kept + end)
+    found = (Measured(**json.loads(line)) for line in kept.splitlines())
+    return {each.seed: each for each in found}
+
+
+def keep(one: Measured, path: Path | None) -> None:
+    """Add *one* to *path*."""
+    if path is not None:
+        with path.open("a") as file:
+            file.write(json.dumps(asdict(one)) + "\n")
+
+
+def tails(clusters: Sequence[Measured]) -> Iterator[Tails]:
+    """Percentiles over *clusters*, and over those of each kind."""
+    for kind in ("all", *dict.fromkeys(KINDS)):
+        of_kind = [each for each in clusters if kind in ("all", each.kind)]
+        for percentile in _PERCENTILES if of_kind else ():
+            yield _tail(of_kind, kind, percentile)
+
+
+def _tail(clusters: Sequence[Measured], kind: str, percentile: int) -> Tails:
+    def of(numbers: Sequence[float]) -> float:
+        return round(float(np.percentile(numbers, percentile)), 4)
+
+    closed = [_times(each.moves, each.optimum) for each in clusters if each.optimum is not None]
+    return Tails(
+        clusters=len(clusters),
+        kind=kind,
+        percentile=percentile,
+        before=of([each.before for each in clusters]),
+        after=of([each.after for each in clusters]),
+        over_bound=of([each.over_bound for each in clusters]),
+        moves=of([each.moves for each in clusters]),
+        over_fewest=of([_times(each.moves, each.fewest) for each in clusters]),
+        over_optimum=of(closed) if closed else None,
+        closed=len(closed),
+        intervals=of([each.intervals for each in clusters]),
+        seconds=of([each.seconds for each in clusters]),
+    )
+
+
+def _times(moves: int, fewest: float) -> float:
+    """Nothing moved where nothing has to: 1."""
+    return moves / fewest if fewest else 1.0 + moves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +211,8 @@ class Nimble:
     moves: int
     fewest: float
     intervals: int
+    #: Until the last move; without budgets an interval is 10 s.
+    minutes: float
 
 
 def nimbleness() -> Iterator[Nimble]:
@@ -99,9 +225,12 @@ def nimbleness() -> Iterator[Nimble]:
     )
     problem = problem_in(view)
     fewest = fewest_moves(problem, _NIMBLE_LEVEL * mean_level(problem))
-    for budgets, guardrails, most in (("default", GUARDRAILS, "50"), ("none", _NO_BUDGETS, "1000")):
+    for budgets, guardrails, most, period_ms in (
+        ("default", GUARDRAILS, "50", PERIOD_MS),
+        ("none", _NO_BUDGETS, "1000", _SHORT_PERIOD_MS),
+    ):
         conf = {SHEDDER: "PeakShedder", "trimtabPeakShedderMaxMoves": most}
-        end, moves, intervals = carried_out(view, conf, guardrails=guardrails)
+        end, moves, intervals, _ = carried_out(view, conf, guardrails=guardrails, period_ms=period_ms)
         yield Nimble(
             budgets=budgets,
             before=evenness(view),
@@ -109,6 +238,7 @@ def nimbleness() -> Iterator[Nimble]:
             moves=moves,
             fewest=fewest,
             intervals=intervals,
+            minutes=intervals * period_ms / PERIOD_MS,
         )
 
 
@@ -125,26 +255,3 @@ _NO_BUDGETS: Final = GuardrailSettings(
     unproven_bundles="unlimited",
     freeze_share=1.0,
 )
-
-
-def _measured(seed: int, conf: Mapping[str, str], largest: int) -> tuple[float, float, float, float, float, float]:
-    chance = np.random.default_rng(seed)
-    brokers = int(np.exp(chance.uniform(*np.log((_FEWEST, largest)))))
-    bundles = brokers * int(chance.integers(*_BUNDLES_OF_A_BROKER, endpoint=True))
-    rate = _rates(chance, bundles, float(chance.choice(EXPONENTS)))
-    limit = np.where(np.arange(brokers) % 2, 100.0 * chance.choice(_CAPACITIES), 100.0)
-    view = cluster_of(skewed(brokers, bundles, seed=seed), rate, limit, chance)
-    end, moves, intervals = carried_out(view, {SHEDDER: "PeakShedder", **conf})
-    problem, reached = problem_in(view), evenness(end)
-    lowest = max(1.0, lower_bounds(problem, None)[0].level / mean_level(problem))
-    fewest = fewest_moves(problem, reached * mean_level(problem) * (1 + 1e-6))
-    return evenness(view), reached, reached / lowest, moves, moves / fewest if fewest else 1.0, intervals
-
-
-def _rates(chance: np.random.Generator, bundles: int, exponent: float) -> Floats:
-    """(bundles,) the sums of the rates of topics, which hashes deal out to bundles."""
-    topics = bundles * _TOPICS_OF_A_BUNDLE
-    rate = np.arange(1, topics + 1, dtype=np.float64) ** -exponent
-    dealt = np.bincount(chance.integers(0, bundles, topics), weights=rate, minlength=bundles).astype(np.float64)
-    share: Floats = dealt / dealt.mean()
-    return share

@@ -8,7 +8,7 @@ from controller.planning.solving.certify import planned
 from controller.planning.solving.limits import SearchLimits
 from tests.balance_problems import problem, seeded
 from tests.effort import tries
-from tests.measure.exact import reachable, solved, with_prices
+from tests.measure.exact import fewest_to, reachable, solved, with_prices
 
 pytest.importorskip("highspy")
 
@@ -49,6 +49,11 @@ def test_the_bound_with_prices_is_verified_and_no_lower() -> None:
         assert flaws(one, plan.moves, priced) == []
         higher += priced.kind == PRICES
     assert higher
+
+
+def test_the_fewest_moves_to_a_level_are_found_and_none_is_said_where_no_plan_gets_there() -> None:
+    hot = problem([[10.0]] * 5, [(0, [2.0])] * 4)
+    assert [fewest_to(hot, level, seconds=10) for level in (0.8, 0.6, 0.4, 0.2, 0.1)] == [0, 1, 2, 3, None]
 
 
 def test_the_moves_of_the_solver_reach_what_it_says() -> None:
