@@ -27,16 +27,14 @@ def from_record(kind: type[D], record: BaseModel, **more: Any) -> D:
     """The dataclass *kind* of *record*, which is valid; *more*: values of fields that are not the record's."""
     hashable: Any = kind
     values = {
-        name: _from_value(inner, getattr(record, name))
-        for name, inner in _fields_of(hashable).items()
-        if name in type(record).model_fields and name not in more
+        name: getattr(record, name) if inner is None else _from_value(inner, getattr(record, name))
+        for name, inner in _shared_fields(hashable, type(record))
+        if name not in more
     }
-    return kind(**{**values, **more})
+    return kind(**values, **more)
 
 
 def _from_value(kind: Any, value: Any) -> Any:
-    if kind is None:
-        return value
     if isinstance(value, dict):
         return {key: _from_value(kind, each) for key, each in value.items()}
     if isinstance(value, tuple):
@@ -45,10 +43,11 @@ def _from_value(kind: Any, value: Any) -> Any:
 
 
 @cache
-def _fields_of(kind: Any) -> dict[str, Any]:
-    """Name of a field -> the dataclass of its value, of its items or of its values, or None."""
+def _shared_fields(kind: Any, record: type[BaseModel]) -> list[tuple[str, Any]]:
+    """The fields of *kind* that *record* has, too, each with the dataclass of its value, of its items or of its values,
+    or None."""
     hints = get_type_hints(kind)
-    return {each.name: _dataclass_in(hints[each.name]) for each in fields(kind)}
+    return [(each.name, _dataclass_in(hints[each.name])) for each in fields(kind) if each.name in record.model_fields]
 
 
 def _dataclass_in(hint: Any) -> Any:

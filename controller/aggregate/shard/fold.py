@@ -87,6 +87,8 @@ def _ticks(rows: Rows, offset: Ints) -> list[tuple[Partition, int, Tick]]:
 
 def _with_due(state: ShardState, advances: Advances) -> ShardState:
     """Assign an interval to waiting rows whose partition just ticked."""
+    if not advances.steps:
+        return state
 
     def due(waiting: WaitingRows) -> Ints:
         intervals = waiting.due.copy()

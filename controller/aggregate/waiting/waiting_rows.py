@@ -71,6 +71,8 @@ class WaitingRows:
 
     def with_rows(self, later: Self) -> Self:
         """These rows, and then those of *later*."""
+        if not len(later):
+            return self
         others = later.columns()
         return type(self)(**{name: np.concatenate([column, others[name]]) for name, column in self.columns().items()})
 
