@@ -66,6 +66,8 @@ class Simulation:
         self._outside = Process("world")
         self.task: Task | None = None
         self._main: Any = None
+        #: How long this run goes on, seconds.
+        self._until = 0.0
 
     @property
     def process(self) -> Process:
@@ -109,7 +111,7 @@ class Simulation:
 
     def run(self, until: float) -> None:
         """Let time pass up to *until*."""
-        self._main = getcurrent()
+        self._main, self._until = getcurrent(), until
         queue, pop = self._queue, heapq.heappop
         while queue and queue[0][0] <= until:
             at, _, what, turn = pop(queue)
@@ -131,9 +133,18 @@ class Simulation:
 
     def sleep(self, seconds: float) -> None:
         """Let *seconds* pass for the task that runs now."""
-        if self.task is not None:
-            self._push(self.now + max(seconds, 0.0), self.task)
-            self._switch(self.task)
+        task = self.task
+        if task is None:
+            return
+        process, at = task.process, self.now + max(seconds, 0.0)
+        is_next = at <= self._until and (not self._queue or at < self._queue[0][0])
+        if is_next and process.alive and process.paused_until <= at:
+            # Nobody else runs before it: time passes, and it goes on.
+            self.now = at
+            task.turn += 1
+            return
+        self._push(at, task)
+        self._switch(task)
 
     def wait(self, waiting: list[Task], seconds: float | None) -> bool:
         """Wait until ``wake`` is called with *waiting*, or *seconds* have passed; whether it was woken."""
