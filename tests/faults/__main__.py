@@ -14,7 +14,7 @@ import typer
 from controller.lab.pulsar_release import USUAL, PulsarRelease, find_release
 from controller.lab.pulsar_server import PulsarCluster, pulsar_cluster
 from controller.lab.servers import ZooKeeperServer, kafka_server, zookeeper_server
-from tests.faults import links, network, report
+from tests.faults import clocks, disks, links, network, report
 from tests.faults.faults import DISK_FULL, FAULTS, FAULTS_ON_PULSAR, NOTHING_AROUND, Around, Fault
 from tests.faults.kafka_brokers import SecondBroker
 from tests.faults.keeping import Kept
@@ -34,7 +34,7 @@ _PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
 _NAMES: dict[str, tuple[str, ...]] = {
-    "kafka": (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE, *links.NAMES),
+    "kafka": (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE, *links.NAMES, *disks.NAMES, *clocks.NAMES),
     "pulsar": tuple(fault.name for fault in FAULTS_ON_PULSAR),
 }
 
@@ -181,6 +181,12 @@ def _outcomes_of_the_machine(folder: Path, names: Sequence[str], runs: int) -> I
     if _are_possible(links.NAMES, names, network.why_none):
         with links.site_on_network(folder / "network") as (site, hosts):
             yield from _each(links.faults_of_links(hosts), names, site, runs)
+    if _are_possible(disks.NAMES, names, disks.why_none):
+        with disks.site_on_faulty_disks(folder / "disks") as (site, faulty):
+            yield from _each(disks.faults_of_disks(faulty), names, site, runs)
+    if _are_possible(clocks.NAMES, names, clocks.why_none):
+        with clocks.site_with_clocks(folder / "clocks") as (site, wrong):
+            yield from _each(clocks.faults_of_clocks(wrong), names, site, runs)
 
 
 def _each(faults: Sequence[Fault], names: Sequence[str], site: Site, runs: int) -> Iterator[Outcome]:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+#: What can be wrong with a file system of tests.faults.fuse.
+FULL, SLOW, SYNC_FAILS = "full", "slow", "sync-fails"
 _SIZE = "1m"
 _BLOCK = 4096
 
