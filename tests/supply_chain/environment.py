@@ -6,6 +6,7 @@ checksum.  So it needs no network, and holds what requirements.lock names.
 
 import base64
 import hashlib
+import re
 import shutil
 import sys
 import zipfile
@@ -24,6 +25,13 @@ HOME: Final = Path("/opt/trimtab")
 PYTHON: Final = f"python{sys.version_info.major}.{sys.version_info.minor}"
 #: Of the metadata of a package: how pip installed it here.  Where it is for, pip changes nothing.
 _OF_THIS_INSTALL: Final = frozenset({"RECORD", "INSTALLER", "REQUESTED", "WHEEL", "direct_url.json"})
+#: What nothing of trimtab, nor of what it uses, ever loads.  Of PySpark's jars these are libraries for other systems,
+#: and machine learning and graphs with what only they need: no other jar but Spark Connect names a class of them.
+_LEFT_OUT: Final = re.compile(
+    r".*/tests/.*|pyarrow/include/.*|pyspark/examples/.*"
+    r"|pyspark/jars/(.*-(osx|windows)-.*|(spark-mllib|spark-graphx|breeze|spire|cats-kernel|algebra|JTransforms"
+    r"|JLargeArrays|arpack|blas|lapack)[-_].*)\.jar"
+)
 _PROGRAM: Final = f"""\
 #!{HOME}/bin/python
 import sys
@@ -76,7 +84,10 @@ def _write_programs(home: Path) -> None:
 
 
 def copy_package(package: Distribution, modules: Path) -> None:
-    """Copy the modules and data of *package*, without programs; TrimtabError where a file is not what was installed."""
+    """Copy the modules and data of *package*, without programs and what is never loaded.
+
+    TrimtabError where a file is not what was installed.
+    """
     for name, source, expected in _files(package):
         content = source.read_bytes()
         digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
@@ -94,6 +105,8 @@ def _files(package: Distribution) -> Iterator[tuple[Path, Path, str]]:
     for file in package.files or ():
         name = Path(*file.parts)
         if ".." in name.parts or "__pycache__" in name.parts or _is_of_this_install(name):
+            continue
+        if _LEFT_OUT.fullmatch(name.as_posix()):
             continue
         if file.hash is None or file.hash.mode != "sha256":
             raise TrimtabError(f"{package.name} was installed without checksums ({name}): make .venv anew")

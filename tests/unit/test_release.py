@@ -206,6 +206,16 @@ def test_a_package_is_copied_without_programs_and_without_how_it_was_installed(t
     assert files == {"acme/__init__.py", "acme/RECORD", "acme-1.0.dist-info/METADATA"}
 
 
+def test_of_packages_nothing_is_copied_that_is_never_loaded(tmp_path: Path) -> None:
+    jars = ("breeze_2.13-2.1.0", "breeze-macros_2.13-2.1.0", "netty-kqueue-4.2-osx-x86_64", "spark-mllib_2.13-4.2.0")
+    never = {"acme/tests/a.py", "pyspark/examples/a.py", *(f"pyspark/jars/{jar}.jar" for jar in jars)}
+    loaded = {"acme/testing/a.py", "pyspark/jars/spark-core_2.13-4.2.0.jar", "pyspark/jars/netty-epoll-linux.jar"}
+    lines = dict.fromkeys([*never, *loaded], _OF_EMPTY)
+    copy_package(_installed(tmp_path / "lib", **lines), tmp_path / "copied")
+    files = {name for name, path in tree(tmp_path / "copied").items() if path.is_file()}
+    assert files == {"acme/__init__.py", "acme-1.0.dist-info/METADATA", *loaded}
+
+
 def test_a_package_that_was_changed_is_refused(tmp_path: Path) -> None:
     package = _installed(tmp_path / "lib")
     (tmp_path / "lib" / "acme" / "__init__.py").write_text("import os", encoding="utf-8")
