@@ -152,10 +152,14 @@ BROKERS = [f"broker-{number}.sim:8080" for number in range(1, 5)]
 def test_a_bug_that_seeds_meet_seldom_is_found_with_its_faults_and_nothing_without_it(
     bug: str, faults: list[Fault]
 ) -> None:
-    schedule = Schedule(seed=1, intervals=12, controllers=1, executors=1, faults=tuple(faults))
+    """Found by the first of some seeds: any change may alter which modelled clusters command something just then."""
+    schedules = [
+        Schedule(seed=seed, intervals=12, controllers=1, executors=1, faults=tuple(faults)) for seed in range(1, 6)
+    ]
     with in_place(bug):
-        assert play(schedule).findings != []
-    assert play(schedule).findings == []
+        found = next((each for each in schedules if play(each).findings), None)
+    assert found is not None
+    assert play(found).findings == []
 
 
 @pytest.mark.slow
