@@ -4,16 +4,20 @@ import os
 import signal
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from controller.adapters.kafka import transactions as kafka_transactions
-from controller.adapters.kafka.topics import TopicSpec, ensure_topics
+from controller.adapters.kafka.client import NO_CLIENT
+from controller.adapters.kafka.topics import TopicSpec, delete_before, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
 from controller.lab.servers import KafkaServer, kafka_server
+from controller.log.kafka.offsets import PartitionOffsets
+from controller.log.kafka.reader import KafkaReader
 from controller.model.errors import JournalError, LeadershipLostError, TrimtabError
 from tests.kafka_log import read_all
 
@@ -232,6 +236,46 @@ def test_reading_to_the_end_passes_the_markers_of_transactions(kafka: KafkaServe
     later = [record.value for record in read_all(kafka.bootstrap, topic, 0, first=5)]
     assert later == [b"2", b"3", b"4"]
     assert list(read_all(kafka.bootstrap, topic, 0, first=17)) == []
+
+
+def reading(kafka: KafkaServer, topic: str, first: int, offsets: PartitionOffsets, *, seconds: float) -> KafkaReader:
+    starts = {0: first}
+    return KafkaReader(kafka.bootstrap, NO_CLIENT, topic, starts, is_whole=False, offsets=offsets, seconds=seconds)
+
+
+def test_a_leader_that_knows_less_than_was_read_is_waited_for_and_nothing_comes_twice(
+    kafka: KafkaServer, topic: str
+) -> None:
+    """So answers one that comes back as the leader that it was: its end lies before the place of the reader."""
+    producer = writer(kafka, topic)
+    commit(producer, topic, b"0", b"1")  # and the marker: offsets 0 to 2
+    offsets = PartitionOffsets(kafka.bootstrap, NO_CLIENT)
+    with closing(offsets), closing(reading(kafka, topic, 5, offsets, seconds=60.0)) as reader:
+        assert reader.next(3.0) is None
+        commit(producer, topic, b"3", b"4")
+        commit(producer, topic, b"6")
+        record = reader.next(30.0)
+        assert record is not None
+        assert (record.position, record.value) == (6, b"6")
+
+
+def test_a_topic_that_stays_shorter_than_what_was_read_is_named(kafka: KafkaServer, topic: str) -> None:
+    commit(writer(kafka, topic), topic, b"0")
+    offsets = PartitionOffsets(kafka.bootstrap, NO_CLIENT)
+    with (
+        closing(offsets),
+        closing(reading(kafka, topic, 100, offsets, seconds=1.0)) as reader,
+        pytest.raises(TrimtabError, match=f"{topic}' is shorter than what was read"),
+    ):
+        reader.next(30.0)
+
+
+def test_reading_goes_on_behind_records_that_were_deleted(kafka: KafkaServer, topic: str) -> None:
+    producer = writer(kafka, topic)
+    for number in range(3):
+        commit(producer, topic, b"%d" % number)
+    delete_before(kafka.bootstrap, topic, 0, 4, NO_CLIENT)
+    assert [each.value for each in read_all(kafka.bootstrap, topic, 0)] == [b"2"]
 
 
 def test_nothing_is_written_before_init(kafka: KafkaServer, topic: str) -> None:

@@ -41,7 +41,9 @@ _READING: Final[Client] = {
     "enable.auto.commit": False,
     "isolation.level": "read_committed",
     "enable.partition.eof": True,
-    "auto.offset.reset": "earliest",
+    # A broker that comes back may answer for a moment as the leader that it was, and know less than has been read:
+    # with "earliest" everything would come once more.
+    "auto.offset.reset": "error",
 }
 #: A caller that reads all partitions of a topic in parallel has a reader for each.
 _ONE_OF_MANY: Final[Client] = {"queued.max.messages.kbytes": 4 << 10}
@@ -94,6 +96,8 @@ class KafkaReader:
         self._unfinished = dict.fromkeys(starts, 0)
         #: Partitions of which everything has been read that is visible now.
         self._at_end = set[int]()
+        #: Partition -> until when its leader may say that it ends before what was read.
+        self._shorter = dict[int, Deadline]()
         self._next_look = Deadline.after(_LOOK_SECONDS)
         self._last_progress = time.monotonic()
         self._skipper = BatchSkipper(bootstrap, topic, client)
@@ -121,7 +125,7 @@ class KafkaReader:
         self._look(self._seconds / 4)
         ends = {each: self._offsets.ends(self._topic, each)[1] for each in self._read}
         if any(self._received.get(each, 0) > end for each, end in ends.items()):
-            raise TrimtabError(f"{self._where} is shorter than what was read: it was deleted and created again")
+            raise self._is_shorter()
         yield from self.until(ends)
 
     def until(self, ends: Mapping[int, int]) -> Iterator[LogRecord]:
@@ -164,6 +168,8 @@ class KafkaReader:
         if error.code() == ck.KafkaError._PARTITION_EOF:
             self._reached(partition, message.offset())
             self._at_end.add(partition)
+        elif error.code() == ck.KafkaError._AUTO_OFFSET_RESET:
+            self._find_place(partition, timeout_seconds)
         elif is_unreadable(error):
             behind = self._skipper.skip(message)
             self._consumer.seek(behind)
@@ -173,6 +179,23 @@ class KafkaReader:
         else:
             log.warning("%s", self._translate(error))
         return None
+
+    def _find_place(self, partition: int, timeout_seconds: float) -> None:
+        """Go on where the leader has no record at the place: at its first one, if those before it are deleted."""
+        first, end = self._offsets.ends(self._topic, partition)
+        if first > self._read[partition]:
+            self._reached(partition, first)
+        elif end >= self._read[partition]:
+            self._shorter.pop(partition, None)
+        elif self._shorter.setdefault(partition, Deadline.after(self._seconds)).passed:
+            raise self._is_shorter()
+        time.sleep(min(timeout_seconds, _POLL_SECONDS))
+        place = ck.TopicPartition(self._topic, partition, self._read[partition])
+        self._consumer.incremental_unassign([place])
+        self._consumer.incremental_assign([place])
+
+    def _is_shorter(self) -> TrimtabError:
+        return TrimtabError(f"{self._where} is shorter than what was read: it was deleted and created again")
 
     def _reached(self, partition: int, offset: int) -> None:
         self._last_progress, self._read[partition] = time.monotonic(), offset
