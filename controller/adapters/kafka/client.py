@@ -18,6 +18,10 @@ LIBRDKAFKA_LOG.setLevel(logging.CRITICAL)
 
 #: How long Kafka may be unreachable before a call gives up, seconds.
 PATIENCE_SECONDS: Final = 60.0
+#: How long a broker may take for an answer, until its connection counts as lost and another broker is asked.  One that
+#: lost its machine resets no connection; Kafka itself gives it up after 9 s (broker.session.timeout.ms).  The clients'
+#: own limits are 30 and 60 s.
+ANSWER_MS: Final = 10_000
 #: The largest record that is read or written, in bytes.  librdkafka's own limit is 1 MB; the brokers' limit counts.
 LARGEST_RECORD: Final = 16 << 20
 #: A consumer with these fetches a batch of records at a time, or as many small ones as fit.  A batch may unpack to
@@ -46,4 +50,5 @@ def connection_options(bootstrap: str, client: Client, **ours: Any) -> dict[str,
     """The options of a connection: *ours*, and those of *client*, which take precedence."""
     if "debug" in client:
         LIBRDKAFKA_LOG.setLevel(logging.DEBUG)
-    return {"bootstrap.servers": bootstrap, **ours, **client}
+    waits = {"socket.timeout.ms": ANSWER_MS, "socket.connection.setup.timeout.ms": ANSWER_MS}
+    return {"bootstrap.servers": bootstrap, **waits, **ours, **client}
