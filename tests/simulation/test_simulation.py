@@ -341,7 +341,9 @@ def test_an_older_epoch_follows_only_where_a_successor_completes_the_last_decisi
         "entry": Event(kind="entry", epoch=2, interval=120_000, content="120000"),
     }
     late = replace(BEGUN[4], process="controller-1")
-    entry, decided = replace(BEGUN[2], content="60000"), replace(BEGUN[3], outcome="active unload Overloaded")
+    moved = "unload acme/ns1/0x00000000_0x40000000 broker-2.sim:8080 broker-1.sim:8080 active"
+    entry = replace(BEGUN[2], content="60000")
+    decided = replace(BEGUN[3], outcome="active unload Overloaded", content=moved)
     trace = [*BEGUN[:2], entry, decided, *(events[each] for each in between), late]
     assert ("wrong: epoch 1 follows 2 in partition 0" not in findings(trace, ended_ms=0)) is is_allowed
 
