@@ -209,7 +209,6 @@ KNOWN_SINCE: Final[Mapping[str, tuple[PulsarVersion, ...]]] = {
     "topicBundleAssignmentStrategy": _known("3.2"),
     # PIP-483.
     "scalableTopicAutoScaleEnabled": _known("5.0"),
-    "scalableTopicLoadReportRateChangeThreshold": _known("5.0"),
     "scalableTopicMaxSegments": _known("5.0"),
     "scalableTopicMergeBytesRateInThreshold": _known("5.0"),
     "scalableTopicMergeBytesRateOutThreshold": _known("5.0"),

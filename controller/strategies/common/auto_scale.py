@@ -2,7 +2,8 @@
 
 The thresholds are the brokers' own, of broker.conf, with what the policy of a namespace says instead; that of a single
 topic is not known here, for no record has it.  Brokers decide on the load that a segment's owner reported last, which
-it does where a rate has changed by a share of it: so a rate counts as whatever it may have been reported as.
+may differ from that of now by scalableTopicLoadReportRateChangeThreshold (25 %).  Room for that at each threshold would
+hold back segments that stay just below one for good; here the load of now counts.
 
 Splits by the number of consumers are not foreseen: no record tells stream consumers from others.  Nor is it known when
 a topic was split or merged last, since when a segment is cold, and of how many merges it comes: what any of these puts
@@ -86,12 +87,6 @@ class AutoScale:
         "scalableTopicMergeBytesRateOutThreshold", default=25_000_000.0, unit="bytes/s out", meaning=_MERGE
     )
 
-    reported_change: float = option(
-        "scalableTopicLoadReportRateChangeThreshold",
-        default=0.25,
-        meaning="brokers report a segment's load to those that split and merge when it has changed by this share",
-    )
-
     def with_policy(self, policy: Mapping[str, Any]) -> "AutoScale":
         """These options with what *policy* of a namespace says instead, by the names of AutoScalePolicyOverride.
 
@@ -151,7 +146,7 @@ class AutoScale:
 
         All that are above a threshold to split count: brokers split the hottest of a topic first, and the others when
         its cool-down is over.  They put the halves into other bundles, so that a move before is in vain.  A pair is
-        merged that was cold for some minutes; here it is taken to be if it may be now.
+        merged that was cold for some minutes; here it is taken to be if it is now.
         """
         changing = self._changing(topics)
         own = {
@@ -167,18 +162,14 @@ class AutoScale:
         if not self.acts:
             return changing
         topic, active = topics.topic, np.diff(topics.starts)
-        changing |= (self.pressure(topics.load) > 1.0 - self._slack) & (active < self.max_segments)[topic]
+        changing |= (self.pressure(topics.load) > 1.0) & (active < self.max_segments)[topic]
         pairs = self._merged(topics, topic, active)
         changing[pairs] = changing[pairs + 1] = True
         return changing
 
     def _merged(self, topics: ScalableTopics, topic: Ints, active: Ints) -> Ints:
-        """The left ones of the pairs that are merged next, one of each topic at most: the coldest.
-
-        Where two pairs are nearly as cold, brokers may merge the other one: they compare what was reported.  All that
-        might be merged would be too many: a topic of cold segments that were merged too often stays as it is for good.
-        """
-        cold = self.is_cold(topics.load / (1.0 + self._slack))
+        """The left ones of the pairs that are merged next, one of each topic at most: the coldest."""
+        cold = self.is_cold(topics.load)
         left = np.flatnonzero(
             (topic[:-1] == topic[1:]) & (topics.last[:-1] + 1 == topics.first[1:]) & cold[:-1] & cold[1:]
         )
@@ -186,8 +177,3 @@ class AutoScale:
         both = topics.load[left].sum(axis=1) + topics.load[left + 1].sum(axis=1)
         left = left[np.lexsort((left, both, topic[left]))]
         return left[np.flatnonzero(np.diff(topic[left], prepend=-1))]
-
-    @property
-    def _slack(self) -> float:
-        """By what share of what was reported a rate may be another one, 0 to 1."""
-        return min(max(self.reported_change, 0.0), 1.0)
