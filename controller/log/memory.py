@@ -11,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
+from operator import attrgetter
 from random import Random
 from typing import Final
 from zlib import crc32
@@ -106,6 +108,11 @@ class MemoryServer:
             self.changed.notify_all()
         self.at_effect("after", what)
 
+    def append(self, what: str, change: Callable[[], None]) -> None:
+        """Have *change* append to the log, in one effect."""
+        with self.effect(what):
+            change()
+
     def store(self, topic: str, partition: int, out: Out) -> None:
         """Append *out*, within an effect."""
         here = self.topic(topic)[partition]
@@ -145,10 +152,12 @@ class MemoryLog:
 
     def append(self, outs: Iterable[Out], *, within_seconds: float, name: str = "") -> None:  # noqa: ARG002
         """See Log."""
-        outs = list(outs)
-        with self.server.effect("append"):
+
+        def change() -> None:
             for out in outs:
                 self.server.store(out.topic, self.partition_for(out), out)
+
+        self.server.append("append", change)
 
     def read(self, topic: LogTopic, start: Start = OLDEST, *, partition: int | None = None) -> "MemoryReader":
         """See Log."""
@@ -159,7 +168,8 @@ class MemoryLog:
     ) -> Sequence[LogRecord]:
         """See Log."""
         here = self.server.topic(topic)[partition]
-        older = (each for each in reversed(here.records) if before is None or each.position < before)
+        end = len(here.records) if before is None else bisect_left(here.records, before, key=_position)
+        older = (here.records[at] for at in range(end - 1, -1, -1))
         readable = (each for each in older if each.position >= here.first and _MARK not in each.headers)
         return list(islice(readable, about))[::-1]
 
@@ -283,10 +293,13 @@ class _AtomicScope:
         """See Fenced."""
         before_commit()
         decisive = decide if self._scope.decides[0] != "ticks" else ()
-        with self._server.effect(f"commit {self._scope.name}"):
+
+        def change() -> None:
             self._server.check_holder(self._scope.name, self._holder)
             for out in (*decisive, *follow):
                 self._server.store(out.topic, self._log.partition_for(out), out)
+
+        self._server.append(f"commit {self._scope.name}", change)
 
     def prune_before(self, first: Position) -> None:
         """See Fenced."""
@@ -333,10 +346,12 @@ class _ExclusivePartition:
         """See Exclusive."""
 
     def _store(self, effect: str, outs: Sequence[Out]) -> None:
-        with self._server.effect(effect):
+        def change() -> None:
             self._server.check_holder(self._what, self._holder)
             for out in outs:
                 self._server.store(self._topic, self._partition, out)
+
+        self._server.append(effect, change)
 
 
 class _NumberedWriter:
@@ -348,11 +363,13 @@ class _NumberedWriter:
     def append(self, numbered: Sequence[Numbered]) -> None:
         """See Once.  One effect each: a process may die between two."""
         for number, out in numbered:
-            place = f"{out.topic}/{out.partition}"
-            with self._server.effect(f"append {place}"):
-                if number > self._server.numbers.get((self._name, place), -1):
-                    self._server.numbers[self._name, place] = number
-                    self._server.store(out.topic, out.partition or 0, out)
+            self._server.append(f"append {out.topic}/{out.partition}", partial(self._store, number, out))
+
+    def _store(self, number: int, out: Out) -> None:
+        place = self._name, f"{out.topic}/{out.partition}"
+        if number > self._server.numbers.get(place, -1):
+            self._server.numbers[place] = number
+            self._server.store(out.topic, out.partition or 0, out)
 
     def forgot(self, topic: LogTopic, partition: int) -> bool:
         """See Once."""
@@ -454,12 +471,14 @@ class _AtomicClaim:
         self._commit("finish", state, results, upto)
 
     def _commit(self, effect: str, state: bytes, results: Sequence[Out], upto: Position) -> None:
-        with self._server.effect(f"{effect} {self._what}"):
+        def change() -> None:
             if self._server.holders[self._what] != self._holder:
                 raise PartitionTakenOverError(f"{self._what}: another executor has it now")
             for out in results:
                 self._server.store("results", self._place[1], out)
             self._server.done[self._place] = (state, upto)
+
+        self._server.append(f"{effect} {self._what}", change)
         self.state, self._done = state, upto
 
 
@@ -491,8 +510,11 @@ class _Cell:
 
 def _visible(partition: _Partition, first: Position = 0) -> Iterator[LogRecord]:
     """The records that readers get from *first* on: no marks, and no pruned ones."""
-    begin = bisect_left(partition.records, max(first, partition.first), key=lambda each: each.position)
-    return (each for each in islice(partition.records, begin, None) if _MARK not in each.headers)
+    records, begin = partition.records, bisect_left(partition.records, max(first, partition.first), key=_position)
+    return (each for at in range(begin, len(records)) if _MARK not in (each := records[at]).headers)
+
+
+_position: Final = attrgetter("position")
 
 
 def _ends(partition: _Partition, since_ms: int | None) -> Ends:
@@ -507,9 +529,11 @@ def _begin(partition: _Partition, start: Start) -> Position:
     """The position from which on to read."""
     if start.position is not None:
         return start.position
-    visible = list(_visible(partition))
     if start.since_ms is not None:
-        return next((each.position for each in visible if each.timestamp_ms >= start.since_ms), partition.next)
+        return next(
+            (each.position for each in _visible(partition) if each.timestamp_ms >= start.since_ms), partition.next
+        )
     if start.last:
+        visible = list(_visible(partition))
         return visible[-1].position if visible else partition.next
     return partition.next if start.end else 0

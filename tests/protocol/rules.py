@@ -57,6 +57,11 @@ class Event:
       approved (content: the plan, outcome: its moves, expires_at); ``forged``: somebody forges orders of it (content)
     - ``owned``: a bundle has another owner, or is there no more (content, outcome: the owner or "")
     - ``broker-died``, ``broker-back`` (content: the broker)
+    - ``unanswered``: a call that changes the cluster was sent, and got no answer (command)
+    - ``excluded``: what people have excluded, from now on (content: names)
+    - ``commands``, ``commanded``: a person begins a command, and it has returned (content: what it does,
+      interval: its number)
+    - ``report-stands-still``, ``report-renewed``: of a broker's load report (content: the broker)
     - ``batch``: Spark's offsets of a batch are stored (epoch: its number, content: the offsets)
     """
 

@@ -67,6 +67,8 @@ class Cluster:
         self.owners = {bundle: self._random.choice(list(self.brokers)[:2]) for bundle in self.all_bundles()}
         for bundle, owner in self.owners.items():
             world.note("owned", content=bundle, outcome=owner)
+        #: Broker -> until when its load report stands still, seconds, and that report.
+        self._kept = dict[str, tuple[float, dict[str, Any]]]()
         #: Bundle -> its owner before, for brokers that lie.
         self._before = dict[str, str]()
         #: Range -> where its next lookup places it.
@@ -176,6 +178,13 @@ class Cluster:
     def _of(self, broker: str) -> list[str]:
         return [bundle for bundle, owner in self.owners.items() if owner == broker]
 
+    def be_honest(self) -> None:
+        """No broker lies any more."""
+        self._kept.clear()
+        for broker in self.brokers.values():
+            broker.lies.clear()
+            self.world.note("report-renewed", content=broker.name)
+
     def lies(self, broker: str, lie: str) -> bool:
         """Whether *broker* tells *lie* now."""
         if self.brokers[broker].lies.get(lie, 0.0) > self.world.sim.now:
@@ -189,7 +198,16 @@ class Cluster:
             bundles += [each for each, owner in self._before.items() if owner == broker]
         return {bundle: {"is_active": True} for bundle in bundles}
 
+    def keep_report(self, broker: str, seconds: float) -> None:
+        """Have the load report of *broker* stay as it is now, with its time."""
+        self._kept[broker] = self.world.sim.now + seconds, self._report(broker)
+        self.world.note("report-stands-still", content=broker)
+        self.world.sim.at(self.world.sim.now + seconds, lambda: self.world.note("report-renewed", content=broker))
+
     def _report(self, broker: str) -> dict[str, Any]:
+        until, kept = self._kept.get(broker, (0.0, {}))
+        if until > self.world.sim.now:
+            return kept
         rate = self._rate_of(broker)
         used = {"usage": 100 * rate / _CAPACITY, "limit": 100.0}
         if self.lies(broker, "mad-load"):
@@ -214,13 +232,15 @@ class Cluster:
             listed.setdefault(namespace, {})[range_] = {"persistent": topics}
         return listed
 
-    def answer(self, method: str, broker: str, path: str, query: Mapping[str, str], body: bytes) -> tuple[int, Any]:
-        """Status and content of *broker*'s answer; of a redirect the address."""
+    def answer(
+        self, method: str, broker: str, path: str, query: Mapping[str, str], body: bytes, command: str = ""
+    ) -> tuple[int, Any]:
+        """Status and content of *broker*'s answer to what is asked for *command*; of a redirect the address."""
         if self.lies(broker, "busy"):
             return 429, {"reason": "too many requests"}
         parts = path.removeprefix("/admin/v2/").strip("/").split("/")
         if method == "PUT":
-            return self._act(broker, path, parts, query, body)
+            return self._act(broker, path, parts, query, body, command)
         match parts:
             case ["broker-stats", "load-report"]:
                 return 200, self._report(broker)
@@ -267,7 +287,9 @@ class Cluster:
             self._place(bundle, broker)
         return 200, {"httpUrl": f"http://{self._look_up(bundle)}"}
 
-    def _act(self, broker: str, path: str, parts: list[str], query: Mapping[str, str], body: bytes) -> tuple[int, Any]:
+    def _act(
+        self, broker: str, path: str, parts: list[str], query: Mapping[str, str], body: bytes, command: str
+    ) -> tuple[int, Any]:
         _, tenant, namespace, range_, action = parts
         bundle = f"{tenant}/{namespace}/{range_}"
         owner = self.owners.get(bundle)
@@ -281,7 +303,6 @@ class Cluster:
             )
         if self.lies(broker, "done-not-done"):
             return 204, ""
-        command = self.acting.get(self.world.sim.task, "")
         what = (json.loads(body) if body else ()) if action == "split" else query.get("destinationBroker") or "-"
         done = f"{action} {bundle} {what if isinstance(what, str) else cuts_of(what)}"
         self.world.note("effect", command=command, content=done)
@@ -311,9 +332,13 @@ class Pool:
         parts = urlsplit(url)
         broker = self._cluster.brokers.get(parts.netloc)
         query = {key: values[-1] for key, values in parse_qs(parts.query).items()}
+        # A call may arrive once its sender has given it up.
+        command = self._cluster.acting.get(self._world.sim.task, "")
 
         def unanswered(sent: bool) -> Exception:
             if sent:
+                if command and method == "PUT":
+                    self._world.note("unanswered", command=command)
                 return ReadTimeoutError(self, url, "no answer")  # type: ignore[arg-type]
             return NewConnectionError(self, "no connection")  # type: ignore[arg-type]
 
@@ -325,7 +350,9 @@ class Pool:
             raise unanswered(True)
 
         def answer() -> tuple[int, Any]:
-            return self._cluster.answer(method, broker.name, parts.path, query, body or b"")
+            if not broker.alive:
+                raise unanswered(True)
+            return self._cluster.answer(method, broker.name, parts.path, query, body or b"", command)
 
         kind = "brokers " + ("act" if method == "PUT" else "lookup" if "/lookup/" in parts.path else "ask")
         status, content = self._world.call("brokers", kind, answer, unanswered)

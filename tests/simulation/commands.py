@@ -85,13 +85,13 @@ def pause() -> None:
     controls.pause(_NOWHERE, "", "ada", "", as_json=True)
 
 
-def resume(site: Site, *, surely: bool = False) -> None:
-    """``trimtab resume --all``; where that needs approval, somebody gives it, *surely* or not."""
+def resume(site: Site, *, surely: bool = False, late: bool = False) -> None:
+    """``trimtab resume --all``; where that needs approval, somebody gives it, *surely*, *late* or perhaps."""
     if not site.settings.approvals.demanded:
         controls.resume(_NOWHERE, "", "ada", None, every=True, as_json=True)
         return
     pauses = site.election.controls_store().read()[0].pauses_at(now_ms())
-    _grant(site, partial(propose_resume, pauses=pauses), surely=surely)
+    _grant(site, partial(propose_resume, pauses=pauses), surely=surely, late=late)
 
 
 def mode(site: Site, value: str, *, surely: bool = False) -> None:
@@ -126,14 +126,18 @@ def include(site: Site, name: str) -> None:
 
 
 def release(site: Site, broker: str) -> None:
-    """``trimtab release``."""
-    _grant(site, partial(propose_release, brokers=(broker,)))
+    """``trimtab release``; where that needs approval, somebody gives it or not."""
+    if site.settings.approvals.demanded:
+        _grant(site, partial(propose_release, brokers=(broker,)))
+        return
+    made = changes.choice_by("ada", "", now_ms())
+    changes.change_controls(site.election.controls_store(), changes.released(made, [broker]))
 
 
-def _grant(site: Site, propose: Callable[..., StoredProposal], *, surely: bool = False) -> None:
+def _grant(site: Site, propose: Callable[..., StoredProposal], *, surely: bool = False, late: bool = False) -> None:
     """ada proposes a change of the controls; bob approves it in time, late or never, which makes it."""
     store, policy, cluster = site.election.proposal_store(), site.settings.approvals, site.policy.cluster
-    chance = 0.5 if surely else site.world.sim.random.random()
+    chance = 0.5 if surely else 0.9 if late else site.world.sim.random.random()
     stored = propose(store, signer_of(key_of("ada"), policy, cluster), now_ms=now_ms(), reason="")
     key, proposal = stored.proposal.hash, stored.proposal
     if chance < 0.15:
@@ -147,6 +151,15 @@ def _grant(site: Site, propose: Callable[..., StoredProposal], *, surely: bool =
         "granted", outcome=action, content=" ".join(values), interval=at_ms, expires_at=proposal.expires_at_ms
     )
     enact_approved(store, site.election.controls_store(), key, policy, cluster, now_ms=now_ms())
+    if late and site.world.sim.random.random() < 0.5:
+        site.world.sim.at(site.world.sim.now + 1.0, lambda: site.person(partial(strip, site), "mallory"))
+
+
+def strip(site: Site) -> None:
+    """Somebody removes what stands against moves, and leaves the grants that lie there."""
+    changes.change_controls(
+        site.election.controls_store(), lambda now: replace(now, pauses=(), drained=(), excluded=())
+    )
 
 
 def tamper(site: Site) -> None:
@@ -155,10 +168,9 @@ def tamper(site: Site) -> None:
     He sets the mode and removes pauses, drained brokers and exclusions, with a grant that he signs in others' names or
     without one; or restores a document that lay there before.
     """
-    chance, store, documents = site.world.sim.random, site.election.controls_store(), site.world.documents
-    if documents and chance.random() < 0.6:
-        older = chance.choice(documents[-_RECENT:])
-        changes.change_controls(store, lambda _: older)
+    chance, store = site.world.sim.random, site.election.controls_store()
+    if site.world.documents and chance.random() < 0.6:
+        restore(site)
         return
     grants = tuple(
         _forged_grant(site, *asked) for asked in (("mode", "active"), ("resume", "*")) if chance.random() < 0.5
@@ -168,6 +180,13 @@ def tamper(site: Site) -> None:
         store,
         lambda now: replace(now, mode=active, pauses=(), drained=(), excluded=(), resumed_ms=now_ms(), grants=grants),
     )
+
+
+def restore(site: Site) -> None:
+    """Somebody puts a document back that lay there before."""
+    if site.world.documents:
+        older = site.world.sim.random.choice(site.world.documents[-_RECENT:])
+        changes.change_controls(site.election.controls_store(), lambda _: older)
 
 
 def _forged_grant(site: Site, action: str, value: str) -> Grant:
@@ -186,8 +205,8 @@ def rule(site: Site, *, late: bool = False) -> None:
 
     *late*: always once it has expired.
     """
-    store, newest = site.election.controls_store(), [*JournalReader(site.log(), site.policy.cluster).entries()][-1:]
-    decision, chance = newest[0].memory.proposed if newest else None, site.world.sim.random.random()
+    store, newest = site.election.controls_store(), JournalReader(site.log(), site.policy.cluster).end().head.last
+    decision, chance = None if newest is None else newest.memory.proposed, site.world.sim.random.random()
     if decision is None:
         return
     rejects = chance < 0.2 and not late

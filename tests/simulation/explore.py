@@ -18,6 +18,7 @@ from tests.simulation import planted
 from tests.simulation.faults import POINTS, schedule_of
 from tests.simulation.run import play
 from tests.simulation.schedule import Schedule
+from tests.simulation.strangers import PATCHES
 
 #: From so many seeds on every point has to have met a fault.
 _MANY: Final = 500
@@ -32,11 +33,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--resume", type=Path, help="a file of results: seeds that it has of this commit are not played"
     )
-    parser.add_argument("--planted", choices=sorted(planted.BUGS), help="play with this bug, up to the first failure")
+    parser.add_argument(
+        "--planted", choices=sorted({*planted.BUGS, *PATCHES}), help="play with this bug, up to the first failure"
+    )
     parser.add_argument("--election", choices=("zookeeper", "log"), default="zookeeper", help="where it lies")
     given = parser.parse_args(arguments)
-    if given.resume and (given.planted or given.election == "log"):
-        parser.error("--resume has the results of other runs; leave it out with --planted and --election log")
+    if given.resume and given.planted:
+        parser.error("--resume has the results of runs without a bug; leave it out with --planted")
     if given.resume and not (given.resume.is_file() or (not given.resume.exists() and given.resume.parent.is_dir())):
         parser.error(f"--resume {given.resume}: it is not a file, or its folder does not exist")
     results, began = dict[int, dict[str, Any]](), time.monotonic()
@@ -73,7 +76,7 @@ def _commit() -> str:
 
 def _played(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
     wanted = range(given.first, given.first + given.seeds)
-    known = {} if given.resume is None else stored_results(given.resume, _commit())
+    known = {} if given.resume is None else stored_results(given.resume, _commit(), given.election)
     yield from (known[seed] for seed in wanted if seed in known)
     with get_context("fork").Pool(given.jobs) as pool:
         work = partial(played, bug=given.planted, elects_on_log=given.election == "log")
@@ -84,14 +87,14 @@ def _played(given: argparse.Namespace) -> Iterator[dict[str, Any]]:
             yield result
 
 
-def stored_results(path: Path, commit: str) -> dict[int, dict[str, Any]]:
-    """The results of *commit* in *path*, by seed.  A line that a stop cut off counts as not played."""
+def stored_results(path: Path, commit: str, election: str = "zookeeper") -> dict[int, dict[str, Any]]:
+    """The results of *commit* with that *election* in *path*, by seed.  A line that a stop cut off is left out."""
     found = dict[int, dict[str, Any]]()
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     for line in text.splitlines():
         with suppress(ValueError):
             result = json.loads(line)
-            if isinstance(result, dict) and result.get("commit") == commit:
+            if isinstance(result, dict) and (result.get("commit"), result.get("election")) == (commit, election):
                 found[result["seed"]] = result
     if text and not text.endswith("\n"):
         with path.open("a", encoding="utf-8") as file:
@@ -107,6 +110,7 @@ def played(seed: int, bug: str | None = None, *, elects_on_log: bool = False) ->
     answered = Counter(each.outcome for each in outcome.trace if each.kind == "answered")
     return {
         "seed": seed,
+        "election": "log" if elects_on_log else "zookeeper",
         "findings": outcome.findings[:5],
         "intervals": schedule.intervals,
         "seconds": round(time.process_time() - began, 3),

@@ -94,6 +94,13 @@ _FOLLOWED: Final = tuple(
     for act in ("append", "mark", "take over")
     for where in ("cells", "commands", "journal", "metrics", "results", "ticks")
 )
+#: What stores something in the log.
+_APPENDS: Final = frozenset(
+    each
+    for points in POINTS.values()
+    for each in points
+    if each.startswith(("append", "commit", "store", "finish")) or each in ("mark commands", "mark journal")
+)
 #: Where a process decides, issues, begins, acts or answers: half of the faults at points come there.
 _DECISIVE: Final = frozenset(
     {
@@ -122,6 +129,7 @@ def schedule_of(seed: int) -> Schedule:
     faults += [_in_turn(chance, made, number) for number in range(_IN_TURN)]
     faults += _approvals(Random(f"approvals {seed}"), made)
     faults += _exclusions(Random(f"exclusions {seed}"), made)
+    faults += _others(Random(f"others {seed}"), made)
     policy = Random(f"policy {seed}")
     if policy.random() < 1 / 3:
         made = replace(made, approvals=True)
@@ -163,6 +171,34 @@ def _exclusions(chance: Random, made: Schedule) -> list[Fault]:
     ]
 
 
+def _others(chance: Random, made: Schedule) -> list[Fault]:
+    """Calls that arrive late, people who command at the same time, and a report that stands still.
+
+    Chosen apart from the others, which seeds keep.
+    """
+    late = [_late(chance, made) for _ in range(chance.choice([0, 1, 2, 3]))]
+    crowds = [Fault(kind="crowd", at=_time(chance, made)) for _ in range(2)]
+    broker = f"broker-{chance.randint(1, 4)}.sim:8080"
+    still = Fault(
+        kind="still-report", at=_time(chance, made), target=broker, seconds=round(chance.uniform(500, 1500), 1)
+    )
+    return [*late, *crowds, *([still] if chance.random() < 1 / 3 else [])]
+
+
+def _late(chance: Random, made: Schedule) -> Fault:
+    role = chance.choice(["controller", "collector", "executor", "executor"])
+    points = [each for each in _points(role, made.atomic) if each in _APPENDS or each == "brokers act"]
+    return Fault(
+        kind="late",
+        at=_time(chance, made),
+        target=f"{role}-{chance.randint(1, getattr(made, role + 's'))}",
+        point=chance.choice(points),
+        nth=chance.choice([0, 0, 1, 3]),
+        # About when its sender looks again, or long after it.
+        seconds=round(chance.choice([chance.uniform(0.5, 3), chance.uniform(3, 6), chance.uniform(6, 60)]), 1),
+    )
+
+
 def _under_a_policy(chance: Random, made: Schedule) -> list[Fault]:
     """What people do where it needs approvals, and what somebody does who has none."""
     often = {"apply": made.intervals // 6, "mode": made.intervals // 12, "drain": 2, "pause-people": 1}
@@ -178,7 +214,8 @@ def _under_a_policy(chance: Random, made: Schedule) -> list[Fault]:
         for each in people
         if each.kind in follow
     ]
-    return [*people, *forged, *(_at_proposals(chance, made) for _ in range(3))]
+    turnovers = [Fault(kind="turnover", at=_time(chance, made)) for _ in range(2)]
+    return [*people, *forged, *(_at_proposals(chance, made) for _ in range(3)), *turnovers]
 
 
 def _at_proposals(chance: Random, made: Schedule) -> Fault:
@@ -426,6 +463,50 @@ def _come_exclude(site: Site, fault: Fault) -> None:
     )
 
 
+def _come_crowd(site: Site, _: Fault) -> None:
+    """Some people give commands at the same time; later somebody ends what they began."""
+    sim, broker = site.world.sim, site.world.sim.random.choice(sorted(site.cluster.brokers))
+    acts: dict[str, tuple[Callable[[], object], Callable[..., object]]] = {
+        "ada": (commands.pause, commands.resume),
+        "bob": (partial(commands.mode, site, "dry_run"), partial(commands.mode, value="active")),
+        "eve": (partial(commands.drain, site, broker), partial(commands.release, broker=broker)),
+    }
+    for name in sim.random.sample(sorted(acts), sim.random.choice([2, 3])):
+        begin, end = acts[name]
+        sim.at(sim.now + sim.random.uniform(0, 0.05), partial(site.person, begin, name))
+        sim.at(sim.now + sim.random.uniform(2, 3) * PERIOD, partial(site.person, partial(end, site), name))
+
+
+def _come_turnover(site: Site, _: Fault) -> None:
+    """What two people agreed on is replaced again and again, and somebody restores what was before.
+
+    Leaders hold an older grant then, read an older document, or begin with one.
+    """
+    sim, period = site.world.sim, PERIOD
+    for at, act, name in (
+        (0.0, partial(commands.mode, site, "dry_run"), "bob"),
+        (1.5, partial(commands.mode, site, "active", surely=True), "bob"),
+        # Asked for before the pause, and approved after it.
+        (3.0, partial(commands.resume, site, late=True), "ada"),
+        (4.0, commands.pause, "ada"),
+        (4.0, partial(commands.mode, site, "observe"), "bob"),
+        (5.5, partial(commands.resume, site, surely=True), "ada"),
+        (7.0, partial(commands.restore, site), "mallory"),
+        (9.0, partial(commands.mode, site, "active"), "bob"),
+    ):
+        when = sim.now + (at + sim.random.uniform(0, 0.8)) * period
+        sim.at(when, partial(_unless_calm, site, act, name))
+
+
+def _unless_calm(site: Site, act: Callable[[], object], name: str) -> None:
+    if not site.world.is_calm:
+        site.person(act, name)
+
+
+def _come_still_report(site: Site, fault: Fault) -> None:
+    site.cluster.keep_report(fault.target, fault.seconds)
+
+
 def _come_tamper(site: Site, _: Fault) -> None:
     site.person(partial(commands.tamper, site), "mallory")
 
@@ -507,6 +588,9 @@ _COME: Final[Mapping[str, Callable[[Site, Fault], None]]] = {
     "forge": _come_forge,
     "drain": _come_drain,
     "exclude": _come_exclude,
+    "crowd": _come_crowd,
+    "turnover": _come_turnover,
+    "still-report": _come_still_report,
     "tamper": _come_tamper,
     "outage": _come_outage,
     "rewind": _come_rewind,

@@ -43,11 +43,28 @@ class SimulatedServer(MemoryServer):
 
     def _at_effect(self, when: str, what: str) -> None:
         if self.world.sim.task is not None:
-            if when == "after" and point_of(what) in _BEGINS and self.world.sim.task in self.beginning:
-                partition, command = self.beginning.pop(self.world.sim.task)
-                self.world.note("begun", partition=partition, command=command)
             move = self.world.request if when == "before" else self.world.reply
             move("log", what, _unreachable)
+
+    def append(self, what: str, change: Callable[[], None]) -> None:
+        """See MemoryServer."""
+        world, task = self.world, self.world.sim.task
+        if task is None:
+            super().append(what, change)
+            return
+        self.at_effect("before", what)
+        begun = self.beginning.pop(task, None) if point_of(what) in _BEGINS else None
+
+        def happen() -> None:
+            with self.changed:
+                change()
+                self.changed.notify_all()
+            if begun is not None:
+                world.note("begun", partition=begun[0], command=begun[1])
+
+        world.come_late(point_of(what), happen, _unreachable)
+        happen()
+        self.at_effect("after", what)
 
     def _expel(self, process: Process, service: str) -> None:
         if service == "log":

@@ -114,7 +114,7 @@ def _answers(trace: Sequence[Event]) -> Iterator[str]:
 def _acts(trace: Sequence[Event]) -> Iterator[str]:
     """A command is begun, then acted on by who began it, in time and once; then it is answered, and truly."""
     issued = set[str]()
-    begun, acted, changed = dict[str, str](), set[str](), Counter[str]()
+    begun, acted, changed, unanswered = dict[str, str](), set[str](), Counter[str](), set[str]()
     for each in trace:
         name = each.command
         if each.kind == "issued":
@@ -132,7 +132,11 @@ def _acts(trace: Sequence[Event]) -> Iterator[str]:
                 yield f"wrong: {name} is carried out {each.at - each.expires_at} ms after it expired"
             if changed[name]:
                 yield f"twice: {each.process} acts on {name} again, which has changed the cluster"
+            if name in unanswered:
+                yield f"twice: {each.process} acts on {name} again, and whether its call was carried out is not known"
             acted.add(name)
+        elif each.kind == "unanswered":
+            unanswered.add(name)
         elif each.kind == "effect":
             changed[name] += 1
         elif each.kind == "answered":
@@ -333,11 +337,11 @@ def _grants(trace: Sequence[Event]) -> Iterator[str]:
                 ("release", last.drained - now.drained),
                 ("include", last.excluded - now.excluded),
             ):
-                known = {value for grant in grants if grant.outcome == what for value in grant.content.split()}
+                of = [grant for grant in grants if grant.outcome == what]
                 yield from (
                     f"unapproved: {what} {name} in interval {each.interval}"
-                    for name in names - known
-                    if "*" not in known
+                    for name in names
+                    if not any(_names(grant, name) for grant in of)
                 )
             before = each
         elif each.kind == "decided" and not each.outcome.endswith(" Planned"):
@@ -366,6 +370,12 @@ def _in_force(entry: Event) -> _InForce:
     return _InForce(*(frozenset(part.split()) for part in entry.content.split("|")))
 
 
+def _names(grant: Event, name: str) -> bool:
+    """Whether *grant* is about *name*; one of every pause is not about those that began after it was proposed."""
+    values = grant.content.split()
+    return name in values or ("*" in values and int(name) <= grant.interval)
+
+
 def _raises(grant: Event, mode: str, last_ms: int) -> bool:
     """Whether *grant* allows *mode*, and is newer than the one of *last_ms* by which a mode was raised."""
     return grant.outcome == "mode" and RANKS[grant.content] >= RANKS[mode] and grant.interval > last_ms
@@ -382,6 +392,10 @@ def _ticks(trace: Sequence[Event]) -> Iterator[str]:
         last[place] = each.interval
     for interval, count in places.items():
         yield from (f"tick: {interval} {times} times in {place}" for place, times in count.items() if times > 1)
+    # Partitions are added, and never taken away.
+    for one, other in pairwise(sorted(places)):
+        if missing := places[one].keys() - places[other].keys():
+            yield f"tick: {other} is not in {sorted(missing)}, where {one} is"
 
 
 def _alive(trace: Sequence[Event], ended_ms: int) -> Iterator[str]:

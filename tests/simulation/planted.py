@@ -42,6 +42,7 @@ from controller.offline.plans.step_lease import StepLease
 from controller.wire.commands import to_command
 from tests.simulation.election import SimulatedLeadership
 from tests.simulation.query import Letters, Query
+from tests.simulation.strangers import PATCHES, patched
 
 _PERIOD_MS: Final = 60_000
 #: The package has a function of this name.
@@ -520,6 +521,8 @@ BUGS: Final[Mapping[str, Callable[[], list[Any]]]] = {
 def in_place(bug: str | None) -> Iterator[None]:
     """Have *bug* in the product; None: no bug."""
     with ExitStack() as stack:
-        for each in BUGS[bug]() if bug else ():
+        if bug is not None and bug in PATCHES:
+            stack.enter_context(patched(bug))
+        for each in BUGS[bug]() if bug is not None and bug in BUGS else ():
             stack.enter_context(each)
         yield

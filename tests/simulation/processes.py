@@ -100,6 +100,8 @@ class Site:
         self.poison = set[tuple[str, int, int]]()
         self.cluster = Cluster(world, brokers=4, namespaces=2, bundles=4)
         self.options = fold_options(settings, policy)
+        #: How many commands people have given.
+        self._commands = 0
 
     def log(self) -> SimulatedLog:
         """The log, as one more process opens it."""
@@ -223,11 +225,16 @@ class Site:
 
     def person(self, act: Callable[[], object], name: str) -> None:
         """Somebody gives a command; tries again until it works."""
+        what = getattr(act, "func", act).__name__
+        self._commands += 1
+        number = self._commands
 
         def run() -> None:
+            self.world.note("commands", content=what, interval=number)
             for _ in range(5):
                 try:
                     act()
+                    self.world.note("commanded", content=what, interval=number)
                     return
                 except TrimtabError:
                     self.world.sim.sleep(1.0)

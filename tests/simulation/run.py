@@ -57,6 +57,8 @@ loadBalancerBundleUnloadMinThroughputThreshold=0
 loadBalancerSheddingGracePeriodMinutes=0
 loadBalancerAutoBundleSplitEnabled=true
 loadBalancerNamespaceBundleMaxTopics=4
+loadBalancerBrokerLoadDataTTLInSeconds=240
+loadBalancerReportUpdateMaxIntervalMinutes=2
 """
 
 
@@ -167,8 +169,7 @@ def _calm(site: Site) -> None:
     """No more faults; what is still paused or forbidden is allowed again."""
     site.world.disarm()
     site.world.note("calm")
-    for broker in site.cluster.brokers.values():
-        broker.lies.clear()
+    site.cluster.be_honest()
     site.person(partial(commands.mode, site, "active", surely=True), "bob")
     # Under a policy the first one ends what is stored, and the second one what somebody has removed.
     for later in (1, 2) if site.settings.approvals.demanded else (1,):

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Self
 from unittest.mock import patch
 
+import controller.adapters.election.retries
 import controller.adapters.network.calls
 import controller.collector.loop
 import controller.collector.sweeper
@@ -246,6 +247,7 @@ def standing_in(simulation: Simulation) -> Iterator[None]:
         (threading, {"Lock": Lock, "RLock": RLock, "Condition": Condition, "Event": Event, "Thread": Thread}),
         (controller.adapters.network.calls, {"Thread": Thread, "SimpleQueue": SimpleQueue}),
         (controller.collector.sweeper, {"Lock": Lock}),
+        (controller.adapters.election.retries, {"random": simulation.random}),
     ]
     replaced += [(module, {"uuid4": ids(simulation)}) for module in _NAMING]
     patches = [patch.object(module, name, value) for module, names in replaced for name, value in names.items()]

@@ -89,6 +89,50 @@ REPORTS = {
         (at("delay", "executor-1", "brokers ask", 17.0, then=Fault(kind="crash", at=0.5, target=LEADER)),),
         "newer-epoch-not-looked-for",
     ),
+    # The commit of a transaction timed out at its client, and was applied later.
+    "librdkafka 5423 (KIP-890): a request that its client has given up is carried out later": (
+        ATOMIC,
+        tuple(
+            Fault(kind="late", at=130.0 + 60 * nth, target=who, point=point, seconds=4.0 + nth)
+            for who, point in (
+                (LEADER, "commit journal"),
+                ("executor-1", "finish claim"),
+                ("executor-2", "store claim"),
+            )
+            for nth in range(3)
+        ),
+        None,
+    ),
+    # The broker went on with it.
+    "pulsar 13276, 22136: an unload that timed out is carried out all the same": (
+        replace(ATOMIC, controllers=1, executors=1),
+        tuple(
+            Fault(kind="late", at=130.0 + 60 * nth, target="executor-1", point="brokers act", seconds=3.0 + 0.3 * nth)
+            for nth in range(10)
+        ),
+        "call-under-way-sent-again",
+    ),
+    # Both commands returned, and one of them changed nothing.
+    "juicefs 7534, vespa 20299: of two changes at the same time one is lost": (
+        replace(ATOMIC, controllers=1, executors=1),
+        tuple(Fault(kind="crowd", at=130.0 + 150 * time) for time in range(4)),
+        "change-lost-to-another",
+    ),
+    # Who takes over does not complete what the one before has begun in some partitions.
+    "kafka 2849: markers lie in some partitions only once their writer has died": (
+        replace(FOLLOWED, seed=2, controllers=1, executors=1),
+        tuple(
+            Fault(kind="crash", at=130.0, target=f"collector-{number}", point="append results", when="after")
+            for number in (1, 2)
+        ),
+        "tick-before-not-completed",
+    ),
+    # A document that lay there before comes back, with what was agreed on then.
+    "etcd 13883, weaviate 10706: what was taken back is in force again after a restore": (
+        replace(ATOMIC, seed=3, intervals=30, executors=1, approvals=True),
+        tuple(Fault(kind="turnover", at=130.0 + 620 * time) for time in range(3)),
+        "old-grant-obeyed",
+    ),
 }
 
 

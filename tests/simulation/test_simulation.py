@@ -3,6 +3,7 @@
 import threading
 import time
 from dataclasses import replace
+from importlib import import_module
 from itertools import accumulate
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tests.simulation.oracle import against_the_model, findings, histories
 from tests.simulation.planted import in_place
 from tests.simulation.run import play
 from tests.simulation.schedule import Schedule
+from tests.simulation.strangers import PATCHES, functions_of
 from tests.simulation.world import Fault
 
 
@@ -152,14 +154,71 @@ BROKERS = [f"broker-{number}.sim:8080" for number in range(1, 5)]
 def test_a_bug_that_seeds_meet_seldom_is_found_with_its_faults_and_nothing_without_it(
     bug: str, faults: list[Fault]
 ) -> None:
-    """Found by the first of some seeds: any change may alter which modelled clusters command something just then."""
-    schedules = [
-        Schedule(seed=seed, intervals=12, controllers=1, executors=1, faults=tuple(faults)) for seed in range(1, 6)
-    ]
+    _is_found(bug, Schedule(seed=1, intervals=12, controllers=1, executors=1, faults=tuple(faults)))
+
+
+def _is_found(bug: str, schedule: Schedule) -> None:
+    """By the first of some seeds: any change may alter which modelled clusters command something just then."""
+    schedules = [replace(schedule, seed=seed) for seed in range(1, 6)]
     with in_place(bug):
         found = next((each for each in schedules if play(each).findings), None)
     assert found is not None
     assert play(found).findings == []
+
+
+#: What somebody else planted -> the faults that show it.
+STRANGERS = {
+    "expiry-in-minutes": [Fault(kind="pause", at=182.0, target="executor-1", seconds=75.0)],
+    "marks-not-looked-at": [
+        Fault(
+            kind="delay",
+            at=183.0,
+            target="executor-1",
+            point="brokers ask",
+            nth=2,
+            seconds=25.0,
+            then=Fault(kind="stop-all", at=1.0, seconds=60.0),
+        )
+    ],
+    "tick-tried-again": [
+        Fault(kind="lose", at=130.0, target=each, point="commit ticks", when="after")
+        for each in ("collector-1", "collector-2")
+    ],
+    "controls-kept-for-minutes": [Fault(kind="pause-people", at=190.0, seconds=240.0)],
+    "call-under-way-sent-again": [
+        Fault(kind="late", at=130.0 + 60 * nth, target="executor-1", point="brokers act", seconds=3.0 + 0.3 * nth)
+        for nth in range(10)
+    ],
+    "exclusion-only-where-nothing-moves": [Fault(kind="exclude", at=130.0, seconds=600.0)],
+    "old-report-counts": [Fault(kind="still-report", at=130.0, target=each, seconds=900.0) for each in BROKERS[:2]],
+    "delta-of-what-was-not-written": [
+        Fault(kind="delay", at=130.0 + 180 * time, target="controller-1", point="election check", nth=1, seconds=75.0)
+        for time in range(4)
+    ],
+    "failure-frees-its-budget": [
+        Fault(kind="lie", at=130.0, target=each, point="done-not-done", seconds=500.0) for each in BROKERS
+    ],
+    "change-lost-to-another": [Fault(kind="crowd", at=130.0 + 150 * time) for time in range(4)],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bug", STRANGERS)
+def test_a_bug_of_somebody_else_is_found_with_its_faults_and_nothing_without_it(bug: str) -> None:
+    _is_found(bug, Schedule(seed=1, intervals=14, controllers=1, executors=1, faults=tuple(STRANGERS[bug])))
+
+
+@pytest.mark.parametrize("bug", PATCHES)
+def test_a_bug_of_somebody_else_changes_the_product_while_it_is_in_place(bug: str) -> None:
+    module = import_module(PATCHES[bug].module)
+
+    def code() -> dict[str, object]:
+        return {path: function.__code__ for path, function in functions_of(module)}
+
+    before = code()
+    with in_place(bug):
+        assert code() != before
+    assert code() == before
 
 
 @pytest.mark.slow
@@ -168,13 +227,15 @@ def test_a_bug_that_seeds_meet_seldom_is_found_with_its_faults_and_nothing_witho
 )
 def test_in_mode_approve_a_decision_is_issued_once_approved_once_and_in_time(bug: str, point: str) -> None:
     asked = Fault(kind="approve", at=130.0, seconds=900.0, point=point)
-    schedule = Schedule(seed=1, intervals=20, controllers=1, executors=1, faults=(asked,))
-    outcome = play(schedule)
+    schedules = [
+        Schedule(seed=seed, intervals=20, controllers=1, executors=1, faults=(asked,)) for seed in range(1, 11)
+    ]
+    outcome = play(schedules[0])
     kinds = {each.kind for each in outcome.trace}
     assert outcome.findings == []
     assert {"proposed", "decision-approved", "asks"} <= kinds
     with in_place(bug):
-        assert any(each.startswith("approval: ") for each in play(schedule).findings)
+        assert any(each.startswith("approval: ") for schedule in schedules for each in play(schedule).findings)
 
 
 #: Seeds whose schedules have a policy.
@@ -264,12 +325,14 @@ def test_commands_that_a_stopped_leader_left_are_issued_by_the_next_one_alone_an
 
 def test_results_that_a_stop_cut_off_or_that_are_of_another_commit_count_as_not_played(tmp_path: Path) -> None:
     file = tmp_path / "seeds.jsonl"
-    of_now, older = '{"commit": "abc", "seed": 1, "findings": []}', '{"commit": "ab0", "seed": 2, "findings": []}'
-    file.write_text(f'{older}\n{of_now}\n7\n{{"commit": "abc", "se', encoding="utf-8")
+    of_now = '{"commit": "abc", "election": "zookeeper", "seed": 1, "findings": []}'
+    older, on_log = of_now.replace("abc", "ab0").replace("1", "2"), of_now.replace("zookeeper", "log").replace("1", "4")
+    file.write_text(f'{older}\n{of_now}\n{on_log}\n7\n{{"commit": "abc", "se', encoding="utf-8")
     assert [*stored_results(file, "abc")] == [1]
     with file.open("a", encoding="utf-8") as more:
         more.write(of_now.replace("1", "3") + "\n")
     assert [*stored_results(file, "abc")] == [1, 3]
+    assert [*stored_results(file, "abc", "log")] == [4]
     assert [*stored_results(tmp_path / "new", "abc")] == []
 
 

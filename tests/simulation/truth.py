@@ -13,6 +13,11 @@ _PERIOD_MS: Final = 60_000
 _LOOK_MS: Final = 12_000
 #: How old a view may be: two intervals that are late, and a collector that asks for the list now and then.
 _VIEW_MS: Final = 8 * _PERIOD_MS
+#: How old a broker's load report may be, as the settings of every run have it.
+_REPORT_MS: Final = 4 * _PERIOD_MS
+#: What people do to the controls; and what needs approvals under a policy, so it may return without a change.
+_CHANGES: Final = frozenset({"pause", "stop_all", "drain", "exclude"})
+_RAISES: Final = frozenset({"resume", "mode", "release", "include"})
 #: How long a command may be valid, and how long an executor may take for it after that.
 _TTL_MS, _GIVE_UP_MS = 60_000, 20_000
 #: The detail of an answer: by how much a command had expired.
@@ -23,7 +28,7 @@ def untrue(trace: Sequence[Event]) -> list[str]:
     """What is not true, a line each."""
     checks = (
         *(_contents, _answers, _decided, _decided_in_time, _stopped, _takeovers, _resumed, _batches, _rosters),
-        *(_plans, _holders),
+        *(_plans, _holders, _reports, _stored),
     )
     return [line for check in checks for line in check(trace)]
 
@@ -301,6 +306,38 @@ def _holders(trace: Sequence[Event]) -> Iterator[str]:
             if new and plan and new != plan and each.at <= until:
                 yield f"plan: {new} is handed over {until - each.at} ms before {plan} ends"
             plan, until = new, each.expires_at
+
+
+def _reports(trace: Sequence[Event]) -> Iterator[str]:
+    """A broker whose load report has stood still for long has no data, so nothing moves to it or from it."""
+    since = dict[str, int]()
+    for each in trace:
+        if each.kind == "report-stands-still":
+            since[each.content] = each.at
+        elif each.kind == "report-renewed":
+            since.pop(each.content, None)
+        elif each.kind == "decided" and not each.outcome.endswith(" Planned"):
+            _, _, destination, source, _ = each.content.split()
+            for broker in {source, destination} & since.keys():
+                age = each.interval - since[broker]
+                if age > _REPORT_MS + _PERIOD_MS:
+                    yield f"wrong: {each.command} is about {broker}, whose load is {age} ms old"
+
+
+def _stored(trace: Sequence[Event]) -> Iterator[str]:
+    """A command of a person that changes the controls, and has returned, has changed them."""
+    changed = dict[str, int]()
+    began = dict[int, int]()
+    wanted = _CHANGES if any(each.kind == "policy" for each in trace) else _CHANGES | _RAISES
+    for at, each in enumerate(trace):
+        if each.kind == "controls":
+            changed[each.process] = at
+        elif each.kind == "commands":
+            began[each.interval] = at
+        elif each.kind == "commanded" and each.content in wanted:
+            if changed.get(each.process, -1) >= began[each.interval]:
+                continue
+            yield f"lost: {each.content} of {each.process} has returned, and is not in the controls"
 
 
 def _batches(trace: Sequence[Event]) -> Iterator[str]:

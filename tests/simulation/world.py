@@ -3,11 +3,13 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from controller.model.controls import OperatorControls
+from controller.model.errors import TrimtabError
 from tests.protocol.linearizable import UNKNOWN, Call
 from tests.protocol.rules import Event
 from tests.simulation.loop import KilledError, Process, Simulation
@@ -21,7 +23,7 @@ _RESTART: Final = 2.0
 #: What of the name of an effect differs from run to run.
 _PARTICULARS: Final = re.compile(r"(/\d+|-sim|trimtab-executor-?| for .*)")
 #: Faults that come when their target has reached a point, and not by the clock.
-AT_POINTS: Final = frozenset({"crash", "pause", "lose", "twice", "delay", "tear"})
+AT_POINTS: Final = frozenset({"crash", "pause", "lose", "twice", "delay", "tear", "late"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,11 +170,28 @@ class World:
     def call(self, service: str, what: str, effect: Callable[[], Any], error: Callable[[bool], Exception]) -> Any:
         """Have *effect* happen, as a call over the network."""
         self.request(service, what, error)
+        self.come_late(point_of(what), effect, error)
         value = effect()
         if self.take_fault("twice", point_of(what)):
             effect()
         self.reply(service, what, error)
         return value
+
+    def come_late(self, point: str, effect: Callable[[], Any], error: Callable[[bool], Exception]) -> None:
+        """Have *effect* come when its call has been given up or soon will be, where the process that runs is so met."""
+        fault = self.take_fault("late", point)
+        if fault is None:
+            return
+        given_up, process = error(True), self.sim.process
+
+        def happen() -> None:
+            with suppress(TrimtabError, type(given_up)):  # nobody waits for the answer
+                effect()
+
+        # Whoever made the call may be dead by then.
+        self.sim.spawn(Process(process.name, process.life), happen, after=fault.seconds)
+        self.sim.sleep(TIMEOUT)
+        raise given_up
 
     def is_cut(self, service: str, direction: str) -> bool:
         """Whether what the process that runs says to *service* ("there"), or hears of it ("back"), is lost."""
