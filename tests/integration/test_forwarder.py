@@ -55,6 +55,8 @@ def test_a_direction_that_is_cut_passes_nothing_and_the_other_still_does(
         assert arrives(there, here)
     there.settimeout(10)
     assert there.recv(1) == b"x"
+    # Until TCP knows that this has arrived it may send nothing new: an answer tells it.
+    assert arrives(there, here, 10)
     with hosts.treated(towards("here", ["there"]), CUT):
         assert arrives(here, there)
         assert not arrives(there, here, SECONDS)
