@@ -62,6 +62,14 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
             f"stored state has version {version}, but this version of trimtab reads "
             f"{', '.join(map(str, versions))}: start the release that wrote it, or with a new checkpoint"
         )
+    try:
+        return Unpacked(version, header, _arrays(layout, blob, end))
+    except (ValueError, TypeError, OverflowError, SyntaxError) as error:  # the last: of a type that NumPy parses
+        raise StateError(f"the columns of a stored state cannot be read: {error!r}") from error
+
+
+def _arrays(layout: Any, blob: bytes, end: int) -> dict[str, NDArray[Any]]:
+    """The columns of *layout*, which lie in *blob* from *end* to its own end."""
     arrays = {}
     for name, dtype, shape in layout:
         kind, count = np.dtype(dtype), math.prod(shape)
@@ -74,7 +82,7 @@ def unpack(blob: bytes, *, versions: Collection[int]) -> Unpacked:
         end += arrays[name].nbytes
     if end != len(blob):
         raise StateError(f"stored state has {len(blob)} bytes, but its columns end at byte {end}")
-    return Unpacked(version, header, arrays)
+    return arrays
 
 
 def names_to_bytes(names: Sequence[str]) -> NDArray[np.uint8]:

@@ -3,8 +3,7 @@
 The parts that most batches do not touch are stored as in memory (columns, text), so they are not parsed.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +25,6 @@ from controller.aggregate.waiting.limits import ArrivedBytes
 from controller.aggregate.waiting.waiting_rows import WaitingClaims, WaitingFacts, WaitingHeaders
 from controller.model.errors import StateError
 from controller.model.records import Tick
-
-T = TypeVar("T")
 
 #: Increase it when the layout changes: a state of another version is refused.
 VERSION = 5
@@ -73,6 +70,13 @@ def load(blob: bytes) -> ShardState:
     Raises StateError for another version, or if the blob is damaged or cut off.
     """
     _, header, arrays = unpack(blob, versions=(VERSION,))
+    try:
+        return _loaded(header, arrays)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise StateError(f"stored state is damaged: {error!r}") from error
+
+
+def _loaded(header: dict[str, Any], arrays: dict[str, Any]) -> ShardState:
     ticks = [fact_from_json(item) for item in header["rosters"]]
     clock = TickClock(
         ticked={(source, partition): t for source, partition, t in header["ticked"]},
@@ -88,11 +92,11 @@ def load(blob: bytes) -> ShardState:
         shards=header["shards"],
         clock=clock,
         pool=names_from_bytes(arrays["pool"]),
-        bundles=_made(KnownBundles, arrays, _BUNDLE, names=names),
-        claims=_made(WaitingClaims, arrays, _CLAIM),
-        headers=_made(WaitingHeaders, arrays, _HEADER),
-        facts=_made(WaitingFacts, arrays, _FACT, texts=texts),
-        seeds=_made(Seeds, arrays, _SEED, names=names_from_bytes(arrays["seeded"])),
+        bundles=KnownBundles(names=names, **columns),
+        claims=WaitingClaims(**_prefixed(arrays, _CLAIM)),
+        headers=WaitingHeaders(**_prefixed(arrays, _HEADER)),
+        facts=WaitingFacts(texts=texts, **_prefixed(arrays, _FACT)),
+        seeds=Seeds(names=names_from_bytes(arrays["seeded"]), **_prefixed(arrays, _SEED)),
         arrivals=ArrivedBytes(
             size={(source, partition): size for source, partition, size in header["arrived"]},
             ticked={(source, partition): size for source, partition, size in header["arrived_ticked"]},
@@ -115,11 +119,3 @@ def _prefix(prefix: str, arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[A
 
 def _prefixed(arrays: dict[str, Any], prefix: str) -> dict[str, Any]:
     return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _made(kind: Callable[..., T], arrays: dict[str, Any], prefix: str, **others: Any) -> T:
-    """A *kind* of the columns whose names begin with *prefix*, and of *others*."""
-    try:
-        return kind(**_prefixed(arrays, prefix), **others)
-    except TypeError as error:
-        raise StateError(f"stored state is damaged: {error}") from error
