@@ -21,6 +21,7 @@ from controller.adapters.kafka.client import (
     connection_options,
 )
 from controller.adapters.kafka.errors import failure, silence
+from controller.adapters.kafka.offsets import ends_of
 from controller.adapters.kafka.skipping import BatchSkipper, is_unreadable
 from controller.adapters.network.deadline import Deadline
 from controller.log.kafka.offsets import READER_GROUP, PartitionOffsets
@@ -96,8 +97,8 @@ class KafkaReader:
         self._unfinished = dict.fromkeys(starts, 0)
         #: Partitions of which everything has been read that is visible now.
         self._at_end = set[int]()
-        #: Partition -> until when its leader may say that it ends before what was read.
-        self._shorter = dict[int, Deadline]()
+        #: Partition whose leader has no record at the place -> until when that may last.
+        self._without_place = dict[int, Deadline]()
         self._next_look = Deadline.after(_LOOK_SECONDS)
         self._last_progress = time.monotonic()
         self._skipper = BatchSkipper(bootstrap, topic, client)
@@ -182,12 +183,15 @@ class KafkaReader:
 
     def _find_place(self, partition: int, timeout_seconds: float) -> None:
         """Go on where the leader has no record at the place: at its first one, if those before it are deleted."""
-        first, end = self._offsets.ends(self._topic, partition)
+        patience = self._without_place.setdefault(partition, Deadline.after(self._seconds))
+        try:
+            first, _ = ends_of(self._consumer, self._topic, partition, _LOOK_ANSWER_SECONDS)
+        except ck.KafkaException as error:
+            log.warning("%s", self._translate(error))
+            first = 0
         if first > self._read[partition]:
             self._reached(partition, first)
-        elif end >= self._read[partition]:
-            self._shorter.pop(partition, None)
-        elif self._shorter.setdefault(partition, Deadline.after(self._seconds)).passed:
+        elif patience.passed:
             raise self._is_shorter()
         time.sleep(min(timeout_seconds, _POLL_SECONDS))
         place = ck.TopicPartition(self._topic, partition, self._read[partition])
@@ -200,6 +204,7 @@ class KafkaReader:
     def _reached(self, partition: int, offset: int) -> None:
         self._last_progress, self._read[partition] = time.monotonic(), offset
         self._at_end.discard(partition)
+        self._without_place.pop(partition, None)
         if offset >= self._unfinished.get(partition, offset + 1):
             del self._unfinished[partition]
 
