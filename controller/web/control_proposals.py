@@ -1,6 +1,7 @@
 """Changes of the controls that allow more, where the policy of [approvals] wants other people to approve them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 
 from controller.adapters.approvals.control_changes import (
@@ -62,39 +63,21 @@ def propose(
     reason: str,
 ) -> str:
     """Propose the change of *write* by *how*, once; the proposal's hash.  RefusedError."""
-    desk = cluster.desk
-    with desk.answered(by=write.by, key=write.key, content=write.content, now_ms=write.at_ms) as before:
-        return _proposed(site, cluster, viewer, write, how, reason) if before is None else before
-
-
-def _proposed(
-    site: Site,
-    cluster: ShownCluster,
-    viewer: Viewer,
-    write: ControlsWrite,
-    how: Callable[..., StoredProposal],
-    reason: str,
-) -> str:
     desk, settings = cluster.desk, cluster.settings
-    desk.refuse_outdated(write)
-    signer = signer_of_viewer(site, cluster, viewer)
-    with as_refusals(), cluster.proposals.store() as store:
-        stored = how(store, signer, now_ms=write.at_ms, reason=reason)
-        if not settings.approvals.required:
-            with desk.store() as controls:
-                name, policy = settings.cluster.name, settings.approvals
-                enact_approved(store, controls, stored.proposal.hash, policy, name, now_ms=write.at_ms)
-    cluster.proposals.cached.forget()
-    entry = ControlChange(
-        at_ms=write.at_ms, by=write.by, action="propose", detail=stored.proposal.title[:500], reason=reason
-    )
-    noted = ControlsWrite(
-        by=write.by,
-        at_ms=write.at_ms,
-        change=lambda now: now.with_change(entry),
-        versions=write.versions,
-        key=write.key,
-        content=write.content,
-    )
-    desk.write_after(noted, stored.proposal.hash)
-    return stored.proposal.hash
+    with desk.answered(by=write.by, key=write.key, content=write.content, now_ms=write.at_ms) as before:
+        if before is not None:
+            return before
+        desk.refuse_outdated(write)
+        signer = signer_of_viewer(site, cluster, viewer)
+        with as_refusals(), cluster.proposals.store() as store:
+            stored = how(store, signer, now_ms=write.at_ms, reason=reason)
+            if not settings.approvals.required:
+                with desk.store() as controls:
+                    name, policy = settings.cluster.name, settings.approvals
+                    enact_approved(store, controls, stored.proposal.hash, policy, name, now_ms=write.at_ms)
+        cluster.proposals.cached.forget()
+        title = stored.proposal.title[:500]
+        entry = ControlChange(at_ms=write.at_ms, by=write.by, action="propose", detail=title, reason=reason)
+        noted = replace(write, change=lambda now: now.with_change(entry), may_replace=False)
+        desk.write_after(noted, stored.proposal.hash)
+        return stored.proposal.hash
