@@ -30,9 +30,9 @@ _MAX_LONG: Final = 2**63 - 1
 _MAX_KEY_HASH: Final = 0xFFFF
 #: A number without a sign of minus, as Integer.parseInt and Long.parseLong read it.
 _NUMBER: Final = re.compile(r"\+?[\da-fA-F]+")
-#: What Python makes of a byte of the command line that is not UTF-8; no such text has a place on the ring.
 #: Characters of a name that are shown.
 _MOST_SHOWN: Final = 200
+#: What Python makes of a byte of the command line that is not UTF-8; no such text has a place on the ring.
 _SURROGATE: Final = re.compile(r"[\ud800-\udfff]")
 #: Python counts these as white space, Java does not.
 _NOT_BLANK_IN_JAVA: Final = "\x85\xa0\u2007\u202f"
