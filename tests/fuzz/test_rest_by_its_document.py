@@ -23,7 +23,7 @@ from controller.adapters.approvals.making import Signer, propose_plan
 from controller.adapters.election.changes import change_controls
 from controller.adapters.election.proposals import change_record
 from controller.log.elections import election_system
-from controller.model.controls import Drained, OperatorControls, Orders, Pause
+from controller.model.controls import Drained, ExcludedName, OperatorControls, Orders, Pause
 from controller.model.errors import TrimtabError
 from controller.model.proposals import ProposalProgress, ProposalRecord, ProposalState
 from controller.web.app import create_app
@@ -33,7 +33,7 @@ from controller.web.limits import EVENTS
 from controller.web.proposal_actions import ACTIONS as PROPOSAL_ACTIONS
 from controller.web.rest.openapi import document
 from controller.web.site import Site
-from tests.page_data import BROKERS
+from tests.page_data import BROKERS, NAMESPACE
 from tests.unit.web.test_proposals_by_rest import plan_file
 from tests.web_people import WRITES, token_of, tokens_file
 from tests.web_sites import site
@@ -134,11 +134,14 @@ def test_what_is_done_with_the_controls_is_answered_as_the_document_says(schema:
         body: Any = case.body if isinstance(case.body, dict) else {}
         if action == "drain":
             body["brokers"] = list(BROKERS[:1])  # no others are drained
+        if action in ("exclude", "include"):
+            body["names"] = [NAMESPACE]  # no others were seen
         of, plan = body.get("of") or (), body.get("plan", "")
         brokers = body.get("brokers", ()) if action == "release" else ()
         now = OperatorControls(
             pauses=tuple(Pause(by=name, reason="", at_ms=1) for name in of),
             drained=tuple(Drained(broker=name, by="otto", at_ms=1) for name in sorted(set(brokers))),
+            excluded=_EXCLUDED if action == "include" else (),
             orders=replace(_ORDERS, plan=plan, expires_at_ms=shown.now_ms() + 60_000) if plan else None,
         )
         with suppress(TrimtabError, ValueError):  # names that no controls can have
@@ -169,4 +172,5 @@ def _carried_out(operation: Any, ready: Callable[["Case[Any]"], None]) -> bool:
     return any(done)
 
 
+_EXCLUDED: Final = (ExcludedName(name=NAMESPACE, by="otto", reason="", at_ms=1),)
 _ORDERS: Final = Orders(plan="", step=1, wave=1, waves=1, checked_at=1, expires_at_ms=1, holder="h", by="otto")
