@@ -4,7 +4,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -75,7 +75,7 @@ _DATE_MS: Final = 500.0
 #: Part -> the questions that are not asked while it is away.
 _ASKS: Final = {
     Part.LOG: ("kafka", "pulsar_log", "journal", "groups"),
-    Part.ELECTION: ("zookeeper", "processes", "controls"),
+    Part.ELECTION: ("zookeeper", "processes"),
     Part.BROKERS: ("pulsar",),
 }
 #: The folders in which files are locked.
@@ -100,7 +100,8 @@ def gather(
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
     log_away = _sentence(away, Part.LOG)
-    work = _questions(settings, patience, log_away, _parts_away(settings, away))
+    controls = _controls(settings, patience, away)
+    work = _questions(settings, patience, away, controls.excluded)
     late = f"no answer within {patience.all:g} s"
     # What is known of a system that does not answer.
     kafka: KafkaFacts | None = None
@@ -118,7 +119,6 @@ def gather(
     results = _on_time(side_by_side(work, patience.all))
     tick, tick_error = results["tick"] or (None, late)
     unconfirmed, fatal, waiting = results.get("journal") or ({}, {}, None)
-    controls = results.get("controls") or OperatorControls()
     capacity, capacity_error = _capacity(settings)
     return Facts(
         settings=settings,
@@ -166,20 +166,18 @@ def signing_key_facts(approvals: ApprovalSettings) -> SigningKeyFacts:
 
 
 def _questions(
-    settings: Settings, patience: TimeLimits, log_away: str, parts_away: Container[Part]
+    settings: Settings, patience: TimeLimits, away: Mapping[Part, Outage], excluded: Iterable[ExcludedName]
 ) -> dict[str, Callable[[], Any]]:
     """What is asked, each by itself, of the parts that are not away."""
+    log_away, parts_away = _sentence(away, Part.LOG), _parts_away(settings, away)
     work: dict[str, Callable[[], Any]] = {
         "tick": lambda: (None, log_away) if log_away else _last_tick(settings),
         "journal": partial(_journal, settings),
         "processes": partial(processes_of, partial(registry_of, settings)),
-        "controls": partial(_controls, settings),
         "groups": partial(_groups, settings, patience),
     }
     if settings.pulsar is not None:
-        work["pulsar"] = lambda: pulsar_facts(
-            settings, patience, () if Part.ELECTION in parts_away else _controls(settings).excluded
-        )
+        work["pulsar"] = partial(pulsar_facts, settings, patience, excluded)
     match settings.log:
         case LogInKafka(kafka=log):
             work["kafka"] = lambda: _kafka(log, settings, patience)
@@ -460,14 +458,21 @@ def _journal(settings: Settings) -> tuple[dict[str, list[str]], Mapping[str, Fat
     return unconfirmed_brokers(last.memory, limits_of(settings.guardrails)), last.memory.deaths.fatal, waiting
 
 
-def _controls(settings: Settings) -> OperatorControls:
-    """What persons set; nothing where that cannot be read, which other checks say."""
-    with closing(election_system(settings).controls()) as store:
-        try:
+def _controls(settings: Settings, patience: TimeLimits, away: Mapping[Part, Outage]) -> OperatorControls:
+    """What persons set, read before all else, which depends on it; nothing where that cannot be read in time."""
+    if Part.ELECTION in _parts_away(settings, away):
+        return OperatorControls()
+
+    def read() -> OperatorControls:
+        with closing(election_system(settings).controls()) as store:
             return store.read()[0]
-        except TrimtabError as error:
-            log.warning("cannot read the controls that operators set; using the settings: %s", error)
-            return OperatorControls()
+
+    (answer,) = side_by_side({"controls": read}, patience.answer).values()
+    try:
+        return OperatorControls() if answer.late else answer.result()
+    except TrimtabError as error:
+        log.warning("cannot read the controls that operators set; using the settings: %s", error)
+        return OperatorControls()
 
 
 def _groups(settings: Settings, patience: TimeLimits) -> tuple[str, ...]:

@@ -87,6 +87,21 @@ def test_a_broker_that_hangs_is_waited_for_once_and_costs_the_others_nothing(
     assert findings["broker-unreachable"].objects == (servers[1].name,)
 
 
+def test_controls_that_cannot_be_read_are_asked_for_once(
+    servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "election").mkdir()
+    (tmp_path / "election" / "controls.json").write_text("{", encoding="utf-8")
+    found(tmp_path, servers)
+    assert len(caplog.records) == 1
+
+
+def test_controls_that_nobody_answers_for_cost_the_brokers_nothing(servers: list[AdminServer], tmp_path: Path) -> None:
+    (tmp_path / "election").mkdir()
+    os.mkfifo(tmp_path / "election" / "controls.json")  # whoever opens it waits for a writer
+    assert found(tmp_path, servers, QUICK) == {}
+
+
 def test_a_broker_that_answers_too_slowly_is_given_up(servers: list[AdminServer], tmp_path: Path) -> None:
     servers[2].hangs = {VERSION}
     facts = gather(settings(tmp_path, servers), TimeLimits(answer=30, brokers=0.5, all=5))
