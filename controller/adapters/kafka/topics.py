@@ -57,7 +57,7 @@ def ensure_topics(bootstrap: str, topics: Iterable[TopicSpec], client: Client = 
     existing = topics_there(admin, bootstrap, client)
     for topic, created in _create(admin, [spec for spec in specs if spec.name not in existing]).items():
         try:
-            created.result(PATIENCE_SECONDS)
+            created.result(PATIENCE_SECONDS + 1)
         except ck.KafkaException as error:
             if error.args[0].code() != ck.KafkaError.TOPIC_ALREADY_EXISTS:  # another process came first
                 where = (
@@ -72,8 +72,9 @@ def delete_before(bootstrap: str, topic: str, partition: int, offset: int, clien
     """Delete the records of a partition before *offset*; TrimtabError where Kafka refuses or does not answer."""
     admin = AdminClient(connection_options(bootstrap, client), logger=LIBRDKAFKA_LOG)
     try:
-        [answer] = admin.delete_records([ck.TopicPartition(topic, partition, offset)]).values()
-        answer.result(PATIENCE_SECONDS)
+        first = ck.TopicPartition(topic, partition, offset)
+        [answer] = admin.delete_records([first], request_timeout=PATIENCE_SECONDS).values()
+        answer.result(PATIENCE_SECONDS + 1)
     except (ck.KafkaException, TimeoutError) as error:
         where = f"Kafka at {bootstrap} does not delete records of topic {topic!r}"
         raise failure(where, error, client, operation="Delete", topics=[topic]) from error
@@ -160,7 +161,7 @@ def _create(admin: AdminClient, specs: Iterable[TopicSpec]) -> dict[str, Any]:
         )
         for spec in specs
     ]
-    return admin.create_topics(new) if new else {}
+    return admin.create_topics(new, request_timeout=PATIENCE_SECONDS) if new else {}
 
 
 def _wait_for_leaders(admin: AdminClient, bootstrap: str, names: Sequence[str], client: Client) -> dict[str, int]:

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import KafkaError
 
 from controller.adapters.kafka import topics as kafka_topics
+from controller.adapters.kafka.client import PATIENCE_SECONDS
 from controller.adapters.kafka.topics import TopicSpec, ensure_topics
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.kafka.writer import Producer
@@ -40,7 +41,8 @@ class Cluster:
         error = None if leaders else KafkaError(KafkaError.UNKNOWN_TOPIC_OR_PART)
         return SimpleNamespace(error=error, partitions=partitions)
 
-    def create_topics(self, new: list[Mock]) -> dict[str, Mock]:
+    def create_topics(self, new: list[Mock], *, request_timeout: float) -> dict[str, Mock]:
+        assert request_timeout == PATIENCE_SECONDS
         for each in new:
             self.asked.append(each.topic)
             self.topics[each.topic] = [1] * each.num_partitions
