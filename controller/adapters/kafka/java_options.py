@@ -15,7 +15,10 @@ from controller.settings.redaction import redacted
 from controller.settings.small_file import read_small_file
 
 #: Options with another name in the Java client.
-_RENAMED: Final = {"sasl.mechanisms": "sasl.mechanism"}
+_RENAMED: Final = {
+    "sasl.mechanisms": "sasl.mechanism",
+    "socket.timeout.ms": "request.timeout.ms",  # how long an answer may take
+}
 #: Options that name a file, where the Java client takes the file's text.
 _FILES: Final = {
     "ssl.ca.location": "ssl.truststore.certificates",

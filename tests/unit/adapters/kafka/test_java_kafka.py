@@ -16,6 +16,10 @@ def test_what_both_clients_call_the_same_stays_as_it_is() -> None:
     }
 
 
+def test_who_lets_answers_take_longer_lets_them_in_both_clients() -> None:
+    assert java_options({"socket.timeout.ms": 45_000}) == {"request.timeout.ms": "45000"}
+
+
 @pytest.mark.parametrize(
     ("mechanism", "module"),
     [
