@@ -33,12 +33,11 @@ _TAKEN_OVER = frozenset(fault.name for fault in (*FAULTS, *FAULTS_ON_PULSAR)) - 
 _PAGE = Path(__file__).parents[2] / "docs" / "faults.md"
 
 
-_NAMES: dict[str, tuple[str, ...]] = {
-    "kafka": (*(fault.name for fault in FAULTS), DISK_FULL, FULL_REBALANCE, *links.NAMES, *disks.NAMES, *clocks.NAMES),
-    "pulsar": tuple(fault.name for fault in FAULTS_ON_PULSAR),
-}
-
-_ALL = tuple(dict.fromkeys([*_NAMES["kafka"], *_NAMES["pulsar"]]))
+_USUAL = tuple(fault.name for fault in FAULTS)
+#: Each on a site of its own, with a modelled Pulsar and without an election in the log.
+_ON_OTHER_SITES = (DISK_FULL, FULL_REBALANCE, *links.NAMES, *disks.NAMES, *clocks.NAMES)
+_WITH_LOG_IN_PULSAR = tuple(fault.name for fault in FAULTS_ON_PULSAR)
+_ALL = tuple(dict.fromkeys([*_USUAL, *_ON_OTHER_SITES, *_WITH_LOG_IN_PULSAR]))
 #: Behind the name of a fault in the table.
 _ON_PULSAR = ", log in Pulsar"
 _ON_LOG = ", election in the log"
@@ -49,7 +48,7 @@ app = typer.Typer(add_completion=False)
 @app.command(help=__doc__)
 def main(
     more: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="More faults after --only.")] = None,
-    runs: Annotated[int, typer.Option(help="Of each fault.")] = 20,
+    runs: Annotated[int, typer.Option(min=1, max=10_000, help="Of each fault.")] = 20,
     only: Annotated[list[str] | None, typer.Option(metavar="NAME", help=", ".join(_ALL))] = None,
     in_log: Annotated[Literal["kafka", "pulsar"], typer.Option("--log", help="Where the site has its log.")] = "kafka",
     election: Annotated[
@@ -60,7 +59,7 @@ def main(
     ] = "",
     kafka_away_seconds: Annotated[float, typer.Option()] = 60.0,
     backlog_intervals: Annotated[int, typer.Option()] = 1_440,
-    page: Annotated[Path, typer.Option(help="Where the table is.")] = _PAGE,
+    page: Annotated[Path, typer.Option(exists=True, dir_okay=False, help="Where the table is.")] = _PAGE,
     keep: Annotated[
         Path | None,
         typer.Option(
@@ -71,17 +70,19 @@ def main(
 ) -> None:
     """Exits with 1 where something was lost, done twice or wrong, or where recovery took too long."""
     if stale:
-        found_stale = stale_rows(report.rows(page.read_text(encoding="utf-8")))
+        asked_for = {*(only or ()), *(more or ())}
+        rows = report.rows(page.read_text(encoding="utf-8"))
+        for name in sorted(asked_for - {row.name for row in rows}):
+            raise typer.BadParameter(f"{name!r} has no row in {page}")
+        found_stale = stale_rows([row for row in rows if not asked_for or row.name in asked_for])
         for line in found_stale:
             typer.echo(line)
         raise typer.Exit(int(bool(found_stale)))
-    names = _NAMES[in_log]
+    names = _possible(in_log, election, pulsar)
     wanted = [*(only or ()), *(more or ())] or [*names]
     for name in wanted:
         if name not in names:
-            raise typer.BadParameter(f"{name!r} is none of {', '.join(names)}")
-    if election == "log" and "zookeeper-away" in wanted:
-        raise typer.BadParameter("zookeeper-away needs an election in ZooKeeper: name others with --only")
+            raise typer.BadParameter(f"{name!r} is none of the faults with these options: {', '.join(names)}")
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     logging.getLogger("kazoo").setLevel(logging.ERROR)
     failed, commit = False, product_commit()
@@ -103,6 +104,15 @@ def main(
                 log.error("%s: %s", outcome.fault, difference)
             report.write(page, [outcome], commit)
     raise typer.Exit(int(failed))
+
+
+def _possible(in_log: str, election: str, pulsar: str) -> Sequence[str]:
+    """The faults that there are with these options."""
+    if in_log == "pulsar":
+        return _WITH_LOG_IN_PULSAR
+    if election == "log":
+        return [name for name in _USUAL if name != "zookeeper-away"]
+    return _USUAL if pulsar else (*_USUAL, *_ON_OTHER_SITES)
 
 
 class _Away(NamedTuple):
@@ -143,7 +153,7 @@ class _Asked(NamedTuple):
 
 
 def _outcomes(folder: Path, asked: _Asked, away: _Away) -> Iterator[Outcome]:
-    names, runs = asked.names, asked.runs
+    names = asked.names
     wanted: list[Fault] = [fault for fault in FAULTS if fault.name in names]
     if wanted:
         with (
@@ -169,30 +179,33 @@ def _outcomes(folder: Path, asked: _Asked, away: _Away) -> Iterator[Outcome]:
                 second.stop()
     if DISK_FULL in names:
         with site_on_small_disk(folder / "disk") as (site, disk):
-            yield prove_disk_full(site, disk, runs)
+            for _, runs in asked.kept.pieces(DISK_FULL, asked.runs):
+                yield prove_disk_full(site, disk, runs)
     if FULL_REBALANCE in names:
         with overloaded_site(folder / "overloaded") as site:
-            yield prove_full_rebalance(site, runs)
-    yield from _outcomes_of_the_machine(folder, names, runs)
+            for _, runs in asked.kept.pieces(FULL_REBALANCE, asked.runs):
+                yield prove_full_rebalance(site, runs)
+    yield from _outcomes_of_the_machine(folder, asked)
 
 
-def _outcomes_of_the_machine(folder: Path, names: Sequence[str], runs: int) -> Iterator[Outcome]:
+def _outcomes_of_the_machine(folder: Path, asked: _Asked) -> Iterator[Outcome]:
     """Of the faults of links, disks and clocks, each kind on a site of its own."""
+    names = asked.names
     if _are_possible(links.NAMES, names, network.why_none):
         with links.site_on_network(folder / "network") as (site, hosts):
-            yield from _each(links.faults_of_links(hosts), names, site, runs)
+            yield from _each(links.faults_of_links(hosts), asked, site)
     if _are_possible(disks.NAMES, names, disks.why_none):
         with disks.site_on_faulty_disks(folder / "disks") as (site, faulty):
-            yield from _each(disks.faults_of_disks(faulty), names, site, runs)
+            yield from _each(disks.faults_of_disks(faulty), asked, site)
     if _are_possible(clocks.NAMES, names, clocks.why_none):
         with clocks.site_with_clocks(folder / "clocks") as (site, wrong):
-            yield from _each(clocks.faults_of_clocks(wrong), names, site, runs)
+            yield from _each(clocks.faults_of_clocks(wrong), asked, site)
 
 
-def _each(faults: Sequence[Fault], names: Sequence[str], site: Site, runs: int) -> Iterator[Outcome]:
+def _each(faults: Sequence[Fault], asked: _Asked, site: Site) -> Iterator[Outcome]:
     for fault in faults:
-        if fault.name in names:
-            yield prove(fault, site, NOTHING_AROUND, runs)
+        if fault.name in asked.names:
+            yield from asked.outcomes(fault, site, NOTHING_AROUND)
 
 
 def _are_possible(faults: Sequence[str], names: Sequence[str], why_none: Callable[[], str]) -> bool:

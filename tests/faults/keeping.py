@@ -20,7 +20,7 @@ class Kept:
 
     def __init__(self, file: Path | None, commit: str) -> None:
         self._file, self._commit = file, commit
-        lines = file.read_text(encoding="utf-8").splitlines() if file is not None and file.exists() else []
+        lines = _lines(file) if file is not None and file.exists() else []
         self._outcomes = [_read(each) for line in lines if (each := json.loads(line))["commit"] == commit]
 
     def pieces(self, fault: str, runs: int) -> Iterator[tuple[int, int]]:
@@ -37,6 +37,14 @@ class Kept:
             with self._file.open("a", encoding="utf-8") as file:
                 file.write(f"{_line(outcome, self._commit)}\n")
         return _together([each for each in self._outcomes if each.fault == outcome.fault])
+
+
+def _lines(file: Path) -> list[str]:
+    """The lines of *file*; one that was cut short by a stop is taken out."""
+    whole, end, rest = file.read_text(encoding="utf-8").rpartition("\n")
+    if rest:
+        file.write_text(whole + end, encoding="utf-8")
+    return whole.splitlines()
 
 
 def _together(outcomes: list[Outcome]) -> Outcome:

@@ -21,6 +21,11 @@ class Row(NamedTuple):
     #: The last one that had changed the product when the fault was caused.
     commit: str
 
+    @property
+    def name(self) -> str:
+        """The fault's, whatever the site was."""
+        return self.fault.partition(",")[0]
+
 
 def row(outcome: Outcome, commit: str) -> str:
     """The row of *outcome*, of the product as of *commit*."""

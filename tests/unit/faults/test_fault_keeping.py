@@ -26,6 +26,15 @@ def test_a_later_start_makes_the_runs_that_are_missing_and_its_row_is_of_all(tmp
     assert list(Kept(file, "of other code").pieces("kill", 3)) == [(0, 3)]
 
 
+def test_a_line_that_was_cut_short_by_a_stop_does_not_count(tmp_path: Path) -> None:
+    file = tmp_path / "outcomes.jsonl"
+    Kept(file, "abc").add(outcome("kill", 1.0))
+    whole = file.read_text()
+    file.write_text(whole + whole[:20])
+    Kept(file, "abc").add(outcome("kill", 2.0))
+    assert list(Kept(file, "abc").pieces("kill", 3)) == [(2, 1)]
+
+
 def test_without_a_file_all_runs_are_one_piece() -> None:
     assert list(Kept(None, "abc").pieces("kill", 12)) == [(0, 12)]
     assert Kept(None, "abc").add(outcome("kill", 1.0)).recoveries == [1.0]
