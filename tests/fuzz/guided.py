@@ -12,8 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Final
 
-import atheris
 import typer
+
+try:
+    import atheris
+except ModuleNotFoundError:
+    sys.exit("scripts/fuzz: not installed: atheris (.venv/bin/pip install 'atheris>=3', on Linux)")
 
 #: Where readers are; lines of these packages are counted.
 _READING: Final = ("wire", "settings", "aggregate", "collector", "offline", "web.access")
@@ -33,12 +37,15 @@ app = typer.Typer(add_completion=False)
 
 @app.command(help=__doc__)
 def main(
-    seconds: Annotated[int, typer.Option(help="For each reader.")] = 60,
+    seconds: Annotated[int, typer.Option(min=1, max=86_400, help="For each reader.")] = 60,
     only: Annotated[list[str] | None, typer.Option(metavar="READER", help="One of tests/fuzz/readers.py.")] = None,
     found: Annotated[Path, typer.Option(help="Where bad inputs are kept.")] = Path("fuzzed"),
     keep: Annotated[bool, typer.Option("--keep", help="Add a few inputs that reach new lines to the corpus.")] = False,
 ) -> None:
     """Exits with 1 where an input was bad."""
+    for name in only or ():
+        if name not in READERS:
+            raise typer.BadParameter(f"{name!r} is none of {', '.join(READERS)}")
     bad = [name for name in only or READERS if not _is_faultless(name, seconds, found, keep=keep)]
     for name in bad:
         typer.echo(f"{name}: bad inputs in {found / folder_of(name)}")
@@ -50,14 +57,18 @@ def _is_faultless(name: str, seconds: int, found: Path, *, keep: bool) -> bool:
     bad, corpus = found / folder_of(name), CORPUS / folder_of(name)
     bad.mkdir(parents=True, exist_ok=True)
     limits = (f"-max_len={_LONGEST_BYTES}", f"-timeout={_TIMEOUT_SECONDS}", f"-rss_limit_mb={_MEMORY_MB}")
-    with tempfile.TemporaryDirectory() as new, tempfile.TemporaryDirectory() as known:
+    with tempfile.TemporaryDirectory(prefix="trimtab-fuzz-") as scratch:
+        new, known, files = (Path(scratch, each) for each in ("new", "known", "files"))
+        for folder in (new, known, files):
+            folder.mkdir()
         for nth, sample in enumerate(READERS[name].samples):
-            Path(known, f"sample-{nth}").write_bytes(sample)
+            (known / f"sample-{nth}").write_bytes(sample)
         for path in corpus.glob("*"):
-            Path(known, path.name).write_bytes(path.read_bytes())
-        faultless = _run(name, [new, known, *limits, f"-max_total_time={seconds}", f"-artifact_prefix={bad}/"])
+            (known / path.name).write_bytes(path.read_bytes())
+        words = [str(new), str(known), *limits, f"-max_total_time={seconds}", f"-artifact_prefix={bad}/"]
+        faultless = _run(name, words, files)
         if keep:
-            _keep(list(Path(new).iterdir()), corpus)
+            _keep(list(new.iterdir()), corpus)
     return faultless
 
 
@@ -69,15 +80,15 @@ def _keep(inputs: Sequence[Path], corpus: Path) -> None:
         (corpus / path.name).write_bytes(path.read_bytes())
 
 
-def _run(name: str, words: Sequence[str]) -> bool:
-    """Run the fuzzer of the reader *name* in a process of its own; whether it ended well.
+def _run(name: str, words: Sequence[str], folder: Path) -> bool:
+    """Run the fuzzer of the reader *name*, which writes to *folder*, in a process of its own; whether it ended well.
 
     A fork: to import all readers takes longer than many a run.
     """
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    reader, folder = READERS[name], Path(tempfile.mkdtemp())
+    reader = READERS[name]
 
     def read(value: bytes) -> None:
         with suppress(reader.error):
