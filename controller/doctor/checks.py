@@ -69,6 +69,7 @@ CHECKS: Final[tuple[Callable[[Facts], Iterable[Finding]], ...]] = (
     election.zookeeper,
     election.lease,
     election.on_log,
+    election.controls,
     access.zookeeper_acls,
     approvals.policy_of_controllers,
     approvals.policy_satisfiable,

@@ -68,6 +68,18 @@ def lease(facts: Facts) -> Iterator[Finding]:
         )
 
 
+def controls(facts: Facts) -> Iterator[Finding]:
+    """controls-unknown."""
+    if facts.controls_error:
+        yield error(
+            "controls-unknown",
+            "controls",
+            observed=facts.controls_error,
+            expected="what persons set: while nobody can read it, nothing is issued",
+            advice="mend the election, or set them anew with `trimtab pause` and `trimtab resume`",
+        )
+
+
 def on_log(facts: Facts) -> Iterator[Finding]:
     """election-on-log, bundle-data."""
     log = facts.settings.log

@@ -209,6 +209,8 @@ class Facts:
     signing_key: SigningKeyFacts = field(default_factory=SigningKeyFacts)
     #: What persons exclude; empty, too, where the controls cannot be read.
     excluded: tuple[ExcludedName, ...] = ()
+    #: Why the controls cannot be read, although the election answers.
+    controls_error: str = ""
     #: The newest tick's interval in the log, epoch ms; None: there is none.
     last_tick: int | None = None
     last_tick_error: str = ""

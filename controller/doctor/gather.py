@@ -1,6 +1,5 @@
 """Gathers the facts from all systems at the same time.  Judges nothing; one failure stops nothing else."""
 
-import logging
 import os
 import stat
 import time
@@ -19,7 +18,8 @@ from controller.adapters.kafka.names import doctor_writer, executor_group
 from controller.adapters.kafka.rights import topics_of
 from controller.adapters.kubernetes.leadership import require_rights
 from controller.adapters.kubernetes.system import lease_api
-from controller.adapters.network.calls import FinishedCall, side_by_side
+from controller.adapters.network.calls import FinishedCall, NoAnswerError, side_by_side
+from controller.adapters.network.deadline import Deadline
 from controller.adapters.outages import Outage, Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
@@ -68,7 +68,6 @@ from controller.strategies.filters.anti_affinity import ExtAntiAffinity
 from controller.strategies.filters.shedding_excluded_namespaces import SheddingExcludedNamespaces
 
 T = TypeVar("T")
-log = logging.getLogger(__name__)
 
 #: HTTP's Date has whole seconds, so it is half a second old on average.
 _DATE_MS: Final = 500.0
@@ -100,23 +99,18 @@ def gather(
 ) -> Facts:
     """All facts that the checks need; those *away* are not asked."""
     log_away = _sentence(away, Part.LOG)
-    controls = _controls(settings, patience, away)
+    deadline = Deadline.after(patience.all)
+    controls, controls_error = _controls(settings, patience, away)
     work = _questions(settings, patience, away, controls.excluded)
     late = f"no answer within {patience.all:g} s"
     # What is known of a system that does not answer.
-    kafka: KafkaFacts | None = None
-    pulsar_log: PulsarLogFacts | None = None
+    kafka, pulsar_log = _silent_log(settings, log_away or late)
     zookeeper: ZooKeeperFacts | None = None
-    match settings.log:
-        case LogInKafka(kafka=log):
-            kafka = KafkaFacts(log=log, error=log_away or late)
-        case LogInPulsar(pulsar=topics):
-            pulsar_log = PulsarLogFacts(log=topics, error=log_away or late)
     if isinstance(settings.election, ElectionInZooKeeper):
         zookeeper = ZooKeeperFacts(election=settings.election, error=_sentence(away, Part.ELECTION) or late)
     lease = None if settings.election.lease is None else LeaseFacts(place=settings.election.lease.name, error=late)
     pulsar = None if settings.pulsar is None else PulsarFacts(error=_sentence(away, Part.BROKERS) or late)
-    results = _on_time(side_by_side(work, patience.all))
+    results = _on_time(side_by_side(work, deadline.remaining))
     tick, tick_error = results["tick"] or (None, late)
     unconfirmed, fatal, waiting = results.get("journal") or ({}, {}, None)
     capacity, capacity_error = _capacity(settings)
@@ -142,9 +136,20 @@ def gather(
         ),
         signing_key=signing_key_facts(settings.approvals),
         excluded=controls.excluded,
+        controls_error=controls_error,
         last_tick=tick,
         last_tick_error=tick_error,
     )
+
+
+def _silent_log(settings: Settings, why: str) -> tuple[KafkaFacts | None, PulsarLogFacts | None]:
+    match settings.log:
+        case LogInKafka(kafka=log):
+            return KafkaFacts(log=log, error=why), None
+        case LogInPulsar(pulsar=topics):
+            return None, PulsarLogFacts(log=topics, error=why)
+        case LogInFolder():
+            return None, None
 
 
 def _parts_away(settings: Settings, away: Mapping[Part, Outage]) -> set[Part]:
@@ -458,10 +463,13 @@ def _journal(settings: Settings) -> tuple[dict[str, list[str]], Mapping[str, Fat
     return unconfirmed_brokers(last.memory, limits_of(settings.guardrails)), last.memory.deaths.fatal, waiting
 
 
-def _controls(settings: Settings, patience: TimeLimits, away: Mapping[Part, Outage]) -> OperatorControls:
-    """What persons set, read before all else, which depends on it; nothing where that cannot be read in time."""
+def _controls(settings: Settings, patience: TimeLimits, away: Mapping[Part, Outage]) -> tuple[OperatorControls, str]:
+    """What persons set, read before all else, which depends on it; and why that cannot be read.
+
+    Why an election that is away cannot be read, other checks say.
+    """
     if Part.ELECTION in _parts_away(settings, away):
-        return OperatorControls()
+        return OperatorControls(), ""
 
     def read() -> OperatorControls:
         with closing(election_system(settings).controls()) as store:
@@ -469,10 +477,9 @@ def _controls(settings: Settings, patience: TimeLimits, away: Mapping[Part, Outa
 
     (answer,) = side_by_side({"controls": read}, patience.answer).values()
     try:
-        return OperatorControls() if answer.late else answer.result()
-    except TrimtabError as error:
-        log.warning("cannot read the controls that operators set; using the settings: %s", error)
-        return OperatorControls()
+        return answer.result(), ""
+    except (TrimtabError, NoAnswerError) as error:
+        return OperatorControls(), str(error)
 
 
 def _groups(settings: Settings, patience: TimeLimits) -> tuple[str, ...]:

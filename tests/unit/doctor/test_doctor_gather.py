@@ -87,19 +87,25 @@ def test_a_broker_that_hangs_is_waited_for_once_and_costs_the_others_nothing(
     assert findings["broker-unreachable"].objects == (servers[1].name,)
 
 
-def test_controls_that_cannot_be_read_are_asked_for_once(
-    servers: list[AdminServer], tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_controls_that_make_no_sense_are_found(servers: list[AdminServer], tmp_path: Path) -> None:
     (tmp_path / "election").mkdir()
     (tmp_path / "election" / "controls.json").write_text("{", encoding="utf-8")
-    found(tmp_path, servers)
-    assert len(caplog.records) == 1
+    (finding,) = found(tmp_path, servers).values()
+    assert (finding.code, finding.severity) == ("controls-unknown", "error")
+    assert "controls.json does not hold valid controls" in finding.observed
 
 
 def test_controls_that_nobody_answers_for_cost_the_brokers_nothing(servers: list[AdminServer], tmp_path: Path) -> None:
-    (tmp_path / "election").mkdir()
-    os.mkfifo(tmp_path / "election" / "controls.json")  # whoever opens it waits for a writer
-    assert found(tmp_path, servers, QUICK) == {}
+    file = conf(tmp_path, servers)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        election = f'{{kind = "zookeeper", path = "/trimtab", hosts = "127.0.0.1:{silent.getsockname()[1]}"}}'
+        file.write_text(file.read_text().replace('{kind = "file", path = "election"}', election))
+        began = time.monotonic()
+        facts = gather(read_settings(file), QUICK)
+    assert time.monotonic() - began < QUICK.all + 0.5
+    assert facts.controls_error == "no answer within 0.5 s"
+    assert facts.pulsar is not None
+    assert all(broker.version for broker in facts.pulsar.brokers)
 
 
 def test_a_broker_that_answers_too_slowly_is_given_up(servers: list[AdminServer], tmp_path: Path) -> None:
