@@ -130,6 +130,9 @@ def spread(
     ] = [],  # noqa: B006 - typer
 ) -> None:
     """Measure how even PeakShedder makes many different clusters: the typical and the worst ones."""
+    for each in option:
+        if "=" not in each:
+            raise typer.BadParameter(f"{each}: expected NAME=VALUE", param_hint="--option")
     found = measured_before(into)
     conf = dict(each.split("=", 1) for each in option)
     for seed in range(clusters):

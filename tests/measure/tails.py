@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from controller.bench.clusters import skewed
+from controller.model.errors import TrimtabError
 from controller.model.load import Floats
 from controller.planning.objective import highest, loads
 from controller.planning.problem import BalanceProblem
@@ -153,9 +154,12 @@ def measured_before(path: Path | None) -> dict[int, Measured]:
     """What *path* keeps, by seed; a line that was cut short by a stop is taken out."""
     if path is None or not path.exists():
         return {}
-    kept, end, _ = path.read_text().rpartition("\n")
+    try:
+        kept, end, _ = path.read_text().rpartition("\n")
+        found = [Measured(**json.loads(line)) for line in kept.splitlines()]
+    except (ValueError, TypeError) as error:
+        raise TrimtabError(f"{path} is no file of scripts/measure tails --into: {error}") from error
     path.write_text(kept + end)
-    found = (Measured(**json.loads(line)) for line in kept.splitlines())
     return {each.seed: each for each in found}
 
 

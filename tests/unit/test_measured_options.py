@@ -17,6 +17,7 @@ from tests.measure.__main__ import app
         ("frontier --seed -1", "greater than or equal to 0"),
         ("moves --topics 3", "3 topics cannot be halved"),
         ("moves --unloads 0", "greater than or equal to 1"),
+        ("tails --option nosuch", "nosuch: expected NAME=VALUE"),
         ("sweep nothing", "nothing: not one of away, hot, drift, noise"),
         ("sweep away --draw /nowhere/drawn.svg", "its folder does not exist"),
         ("front --draw /", "/ is a folder"),

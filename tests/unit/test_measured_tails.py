@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from controller.model.errors import TrimtabError
 from tests.measure.__main__ import app
 from tests.measure.sweeps import picture
 from tests.measure.tails import keep, measured, measured_before, nimbleness, tails
@@ -33,6 +34,15 @@ def test_a_measurement_goes_on_where_it_was_stopped(tmp_path: Path) -> None:
     assert measured_before(kept) == {0: first}
     keep(replace(first, seed=1), kept)
     assert set(measured_before(kept)) == {0, 1}
+
+
+@pytest.mark.parametrize("other", [b"# a page\n\nand a line", b"\xff\n", b'{"seed": 0}\n'])
+def test_a_file_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Path, other: bytes) -> None:
+    kept = tmp_path / "kept"
+    kept.write_bytes(other)
+    with pytest.raises(TrimtabError, match="is no file of"):
+        measured_before(kept)
+    assert kept.read_bytes() == other
 
 
 def test_a_cluster_is_that_of_its_seed_and_each_bundle_is_where_its_policy_wants_it() -> None:
