@@ -3,6 +3,7 @@
 That one is modelled, or real brokers with a modelled load (real_pulsar).
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
@@ -25,7 +26,7 @@ from controller.simulator.encode import json_records, namespace_record
 from controller.wire.chunks import KeyValue
 from streaming.assembly import Assembly
 from tests.faults.audit import Findings, audit, differences
-from tests.faults.clock import eventually
+from tests.faults.clock import eventually, now_ms
 from tests.faults.log import Answered, Decided, FolderSiteLog, KafkaSiteLog, SiteLog
 from tests.faults.processes import Life, Service
 from tests.faults.pulsar import LOOPBACK, PlayedPulsar, played_pulsar
@@ -36,6 +37,8 @@ from tests.kafka_log import as_toml, named_topics
 from tests.protocol.site_trace import against_the_model
 
 _START, _PERIOD = 1_735_689_600_000, 60_000
+#: Of a site whose intervals end when they say so.
+_REAL_PERIOD = 10_000
 #: ZooKeeper's session, and an executor's, which cannot be shorter.
 SESSION_SECONDS, EXECUTOR_SESSION_SECONDS = 4, 6
 _BROKERS = 4
@@ -54,6 +57,7 @@ _CONF = """
 [cluster]
 name = "{cluster}"
 [intervals]
+period_seconds = {period}
 shards = 4
 stale_after_seconds = 3_153_600_000
 [log]
@@ -123,7 +127,7 @@ def _no_words(_: str) -> Sequence[str]:
 
 
 class Site:
-    """See the module docstring.  Time passes only when an interval is published."""
+    """See the module docstring.  Time passes only when an interval is published, unless it is *real_time*."""
 
     def __init__(
         self,
@@ -134,16 +138,18 @@ class Site:
         controllers: int,
         broker_conf: str = _BROKER_CONF,
         words: Words = _no_words,
+        real_time: bool = False,
     ) -> None:
         self.folder, self.pulsar, self._words = folder, pulsar, words
         (folder / "broker.conf").write_text(broker_conf)
         (folder / "controller.toml").write_text(conf)
         self.settings: Settings = read_settings(folder / "controller.toml")
         self.log: SiteLog = _SITE_LOGS[self.settings.log.kind](self.settings)
-        self.interval = _START
+        self._real_time = real_time
+        self.interval = now_ms() // _REAL_PERIOD * _REAL_PERIOD if real_time else _START
         self._rounds = 0
         #: The interval before the last pile.
-        self._piled_at = _START
+        self._piled_at = self.interval
         #: Ids of commands that nobody of ours has issued.
         self.forged: set[str] = set()
         for number, entrance in enumerate(pulsar.entrances):
@@ -197,7 +203,7 @@ class Site:
         return self._publish(writer, _nothing)
 
     def _publish(self, metrics: Writer, between: Between) -> int:
-        self.interval += _PERIOD
+        self.interval = self._next_interval()
         with self.pulsar.lock:
             cluster = self.pulsar.cluster
             states, sweeps = cluster.changed_namespaces(), list(cluster.sweeps(self.interval))
@@ -206,6 +212,13 @@ class Site:
         between(sweeps)
         metrics.tick(self.interval, {sweep.broker: sweep.sweep_id for sweep in sweeps})
         return self.interval
+
+    def _next_interval(self) -> int:
+        if not self._real_time:
+            return self.interval + _PERIOD
+        following = max(self.interval + _REAL_PERIOD, now_ms() // _REAL_PERIOD * _REAL_PERIOD)
+        time.sleep(max(0, following - now_ms()) / 1000)
+        return following
 
     def decision(self, interval: int) -> Decided | None:
         return next((each for each in reversed(self.log.decisions()) if each.entry.interval == interval), None)
@@ -344,6 +357,7 @@ def kafka_site(
     log = log.model_copy(update={"replication_factor": len(kafka)})
     conf = _CONF.format(
         cluster=CLUSTER,
+        period=_PERIOD // 1000,
         guardrails="",
         log=f'kind = "kafka"\n[log.kafka]\n{as_toml(log)}',
         election=_election("" if zookeeper is None else zookeeper.hosts, f"/{name}"),
@@ -354,11 +368,18 @@ def kafka_site(
 
 @contextmanager
 def pulsar_site(
-    folder: Path, pulsar: PulsarCluster, real: PulsarCluster | None = None, *, elects_on_log: bool = False
+    folder: Path,
+    pulsar: PulsarCluster,
+    real: PulsarCluster | None = None,
+    *,
+    elects_on_log: bool = False,
+    sections: str = "",
+    real_time: bool = False,
 ) -> Iterator[Site]:
     """Two controllers and two executors with their log in a real Pulsar, and their election there or in its ZooKeeper.
 
-    *real*: brokers that carry out the commands, which may be the same.
+    *real*: brokers that carry out the commands, which may be the same.  *sections*: of the settings, besides.
+    *real_time*: intervals have ten seconds, and end when they say so: signatures are of a time.
     """
     name = uuid4().hex[:8]
     log = PulsarLogSettings(
@@ -366,11 +387,12 @@ def pulsar_site(
     )
     conf = _CONF.format(
         cluster=CLUSTER,
-        guardrails="",
+        period=(_REAL_PERIOD if real_time else _PERIOD) // 1000,
+        guardrails=sections,
         log=log_section(log),
         election=_election("" if elects_on_log else pulsar.zookeeper, f"/trimtab-{name}"),
     )
-    with _site(folder, conf, controllers=2, executors=2, real=real) as site:
+    with _site(folder, conf, controllers=2, executors=2, real=real, real_time=real_time) as site:
         yield site
 
 
@@ -385,6 +407,7 @@ def folder_site(folder: Path, *, broker_conf: str = _BROKER_CONF, guardrails: st
     """One controller and one executor with their log in a folder."""
     conf = _CONF.format(
         cluster=CLUSTER,
+        period=_PERIOD // 1000,
         guardrails=guardrails,
         log='kind = "folder"\n[log.folder]\npath = "log"',
         election='kind = "file"\npath = "log/election"',
@@ -404,6 +427,7 @@ def _site(
     real: PulsarCluster | None = None,
     host: str = LOOPBACK,
     words: Words = _no_words,
+    real_time: bool = False,
 ) -> Iterator[Site]:
     folder.mkdir(parents=True, exist_ok=True)
     opened = (
@@ -412,7 +436,15 @@ def _site(
         else played_pulsar(brokers=_BROKERS, entrances=executors, host=host)
     )
     with opened as pulsar:
-        site = Site(folder, conf, pulsar, controllers=controllers, broker_conf=broker_conf, words=words)
+        site = Site(
+            folder,
+            conf,
+            pulsar,
+            controllers=controllers,
+            broker_conf=broker_conf,
+            words=words,
+            real_time=real_time,
+        )
         try:
             site.warm_up()
             yield site
