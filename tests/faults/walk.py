@@ -107,6 +107,7 @@ class Walk:
 
     def _plan_with_two_people(self) -> None:
         site, file = self._site, self._site.folder / "plan.json"
+        self._calm_down()
         drained = max(site.pulsar.cluster.brokers, key=lambda each: len(self._at(each)))
         self._say(f"{drained} has {len(self._at(drained))} bundles")
         self._trimtab("plan", "--drain", drained, "-o", str(file))
@@ -127,6 +128,15 @@ class Walk:
         findings = site.audit()
         self._say(f"at the end: {findings}")
         assert findings == Findings()
+
+    def _calm_down(self) -> None:
+        """Until nothing is moved, and the results of what was moved are known."""
+        for _ in range(_TRIES):
+            commands = self._site.wait_for_decision(self._site.publish()).entry.decision.commands
+            self._site.come_to_rest()
+            if not commands:
+                return
+        raise AssertionError(f"in each of {_TRIES} intervals something was moved")
 
     def _at(self, broker: str) -> set[str]:
         """The bundles of the site that *broker* says it has."""
