@@ -8,11 +8,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
+import confluent_kafka as ck
 import pytest
 
+from controller.adapters.kafka.names import executor_group
+from controller.adapters.kafka.topics import delete_before
 from controller.adapters.kafka.writer import Producer
 from controller.adapters.network.waiting import wait_for
 from controller.executor.loop import Executor
@@ -87,7 +90,40 @@ def answers(log: KafkaLogSettings) -> dict[str, list[tuple[str, int]]]:
     return found
 
 
+def commit(log: KafkaLogSettings, places: dict[int, int]) -> None:
+    """The executors' group is done up to *places*, by partition."""
+    group = executor_group(log.commands_topic, "standalone")
+    with closing(ck.Consumer({"bootstrap.servers": log.bootstrap, "group.id": group})) as consumer:
+        offsets = [ck.TopicPartition(log.commands_topic, *each) for each in places.items()]
+        consumer.commit(offsets=offsets, asynchronous=False)
+
+
 EVERYTHING = len(COMMANDS) + PARTITIONS
+
+
+def test_commands_of_a_leader_that_knows_less_than_was_read_do_not_come_again(log: KafkaLogSettings) -> None:
+    """So answers a broker that comes back as the leader that it was: its end lies before what is committed."""
+    issue(log)
+    read = {each: len(list(read_all(log.bootstrap, log.commands_topic, each))) for each in range(PARTITIONS)}
+    commit(log, {each: count + 1 for each, count in read.items()})
+    more = [replace(command, id=f"more {command.id}") for command in COMMANDS]
+    cluster = Owners()
+    with inbox(log) as opened:
+        works = executor(opened, log, cluster)
+        assert work(works, quiet_seconds=6.0) == 0
+        issue(log, more, epoch=2)  # of each partition the first one lies before the place: the epoch
+        assert work(works, until_seen=len(more)) == len(more)
+    assert sorted(answers(log)) == sorted(each.id for each in more)
+
+
+def test_commands_behind_deleted_ones_are_carried_out(log: KafkaLogSettings) -> None:
+    issue(log)
+    for partition in range(PARTITIONS):
+        delete_before(log.bootstrap, log.commands_topic, partition, 1)
+    commit(log, dict.fromkeys(range(PARTITIONS), 0))
+    with inbox(log) as opened:
+        assert work(executor(opened, log, Owners()), until_seen=len(COMMANDS)) == len(COMMANDS)
+    assert sorted(answers(log)) == sorted(each.id for each in COMMANDS)
 
 
 #: An executor that stops in the middle of its batch; prints when it is there and how it ended.

@@ -36,6 +36,8 @@ log = logging.getLogger(__name__)
 
 #: How often to look for new partitions: of the command topic, and of the result topic where it has too few.
 _REFRESH_MS: Final = 10_000
+#: How long to wait for the ends of a partition whose leader has no record at the place.
+_ANSWER_SECONDS: Final = 1.0
 #: The partitions of a batch that takes longer go to other executors, which see the commands that this one began.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
 #: Of an offset's metadata, bytes: Kafka's default of offset.metadata.max.bytes.
@@ -66,6 +68,8 @@ class KafkaClaims:
         self._without_results: list[int] = []
         self._next_look = Deadline(0.0)
         self._claims: dict[int, KafkaClaim] = {}
+        #: Partition whose leader has no record at the place -> until when that may last.
+        self._without_place = dict[int, Deadline]()
         self.group = executor_group(group, cluster)
         self._skipper = BatchSkipper(settings.bootstrap, self._commands, settings.client)
         options = connection_options(settings.bootstrap, settings.client, **_options(executor, self.group))
@@ -103,6 +107,7 @@ class KafkaClaims:
             if problem is not None:
                 self._cope_with(message, problem)
             elif message.partition() in self._claims and (record := record_of(message, self._where)):
+                self._without_place.pop(record.partition, None)
                 records.append(record)
         if records:
             # Stored now: later this consumer may have no member id, and brokers accept offsets without one.
@@ -140,13 +145,45 @@ class KafkaClaims:
     def _cope_with(self, message: Any, problem: ck.KafkaError) -> None:
         if problem.code() in DENIED:
             raise self.translate(problem)
-        if not is_unreadable(problem):
+        if problem.code() == ck.KafkaError._AUTO_OFFSET_RESET:
+            try:
+                self._find_place(message.partition())
+            except ck.KafkaException as error:
+                raise self.translate(error) from error
+        elif not is_unreadable(problem):
             log.warning("%s: %s", self._commands, text(problem))
         elif message.partition() in self._claims:
             try:
                 self.consumer.seek(self._skipper.skip(message))
             except ck.KafkaException as error:  # the partition has just been taken away
                 log.warning("%s: %s", self._commands, error)
+
+    def _find_place(self, partition: int) -> None:
+        """Go on where the leader of *partition* has no record at the place, as KafkaReader does.
+
+        Where it stays shorter than what was read, all that it has is read.
+        """
+        if partition not in self._claims:
+            return
+        patience = self._without_place.setdefault(partition, Deadline.after(PATIENCE_SECONDS))
+        # Other partitions keep their places; one of which nothing was read yet has none.
+        claimed = [ck.TopicPartition(self._commands, each) for each in self._claims]
+        places = {
+            each.partition: each.offset if each.offset >= 0 else self._claims[each.partition].offset
+            for each in self.consumer.position(claimed)
+        }
+        try:
+            first = ends_of(self.consumer, self._commands, partition, _ANSWER_SECONDS)[0]
+        except ck.KafkaException as error:
+            log.warning("%s: %s", self._commands, error)
+            first = 0
+        if first > places[partition]:
+            places[partition] = first
+        elif patience.passed:
+            log.error("%s, partition %d: shorter than what was read, so all of it is read", self._where, partition)
+            del self._without_place[partition]
+            places[partition] = first
+        self.consumer.assign([ck.TopicPartition(self._commands, *each) for each in places.items()])
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         self._is_assigned = True
@@ -200,7 +237,8 @@ class KafkaClaim:
     def __init__(self, claims: KafkaClaims, partition: int, offset: int, metadata: str) -> None:
         self._claims, self.partition = claims, partition
         #: What is done ends here.
-        self._offset, self._metadata = offset, metadata
+        self.offset = offset
+        self._metadata = metadata
 
     @property
     def state(self) -> bytes:
@@ -217,7 +255,7 @@ class KafkaClaim:
         """See Claim."""
         claims = self._claims
         claims.check(self)
-        offset = claims.offset(self.partition, self._offset, state)
+        offset = claims.offset(self.partition, self.offset, state)
         try:
             for done in claims.consumer.commit(offsets=[offset], asynchronous=False) or ():
                 if done.error is not None:
@@ -237,7 +275,7 @@ class KafkaClaim:
                 transaction.send_offsets([offset], claims.member)
         except (JournalError, LeadershipLostError) as error:
             raise TakenOverError(str(error)) from error
-        self._offset, self._metadata = upto + 1, offset.metadata or ""
+        self.offset, self._metadata = upto + 1, offset.metadata or ""
 
 
 def _options(executor: ExecutorSettings, group: str) -> dict[str, Any]:
@@ -246,7 +284,7 @@ def _options(executor: ExecutorSettings, group: str) -> dict[str, Any]:
         "group.id": group,
         "enable.auto.commit": False,
         "isolation.level": "read_committed",
-        "auto.offset.reset": "earliest",
+        "auto.offset.reset": "error",  # see KafkaReader
         "session.timeout.ms": executor.session_timeout_seconds * 1000,
         "heartbeat.interval.ms": executor.session_timeout_seconds * 1000 // 5,
         "max.poll.interval.ms": _MOST_BETWEEN_POLLS_MS,
