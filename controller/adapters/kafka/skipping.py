@@ -61,7 +61,8 @@ class BatchSkipper:
             options = connection_options(self._bootstrap, self._client, **BOUNDED, **ours)
             self._consumer = ck.Consumer(options, logger=LIBRDKAFKA_LOG)
         try:
-            inside, outside = first, ends_of(self._consumer, self._topic, partition, PATIENCE_SECONDS)[1]
+            end = ends_of(self._consumer, self._topic, partition, PATIENCE_SECONDS)[1]
+            inside, outside = first, max(end, first + 1)  # a leader that lags may know of an end before the batch
             step = 1
             while outside - inside > 1:
                 probe = inside + max(1, min(step, (outside - inside) // 2))
