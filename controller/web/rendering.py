@@ -29,7 +29,7 @@ def _readable_text(value: object) -> object:
 
 def template_environment(assets: Assets) -> Environment:
     """Jinja2 with trimtab's filters and ``asset(name)``.  An unknown name in a template is an error, and no text that
-    is shown reads as another one."""
+    is shown reads as another one; what a form for a write sends unseen is only escaped (``|e``)."""
     environment = Environment(
         loader=FileSystemLoader(_FOLDER),
         autoescape=True,

@@ -12,7 +12,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from controller.log.elections import election_system
-from controller.model.controls import Drained, OperatorControls
+from controller.model.controls import Drained, OperatorControls, Pause
 from controller.web.app import create_app
 from controller.web.site import Site
 from controller.web.store.values import ControlEvent
@@ -102,6 +102,16 @@ def test_after_a_pause_the_page_says_that_it_is_stored_and_not_that_it_is_done(s
     assert "not in force yet:</b> the pause of otto" in text
     assert "<h1>The mode is active</h1>" in text, "the log does not say yet that it is paused"
     assert client.get("/controls/resume").text.count("otto (“disk swap”)") == 1
+
+
+def test_a_form_sends_a_name_as_it_is_stored_also_one_that_is_shown_otherwise(shown: Site) -> None:
+    mixed = "\u0430da"  # its first letter is a Cyrillic one
+    store = election_system(shown.clusters["harbour-eu"].settings).controls()
+    store.write(OperatorControls(pauses=(Pause(by=mixed, reason="", at_ms=5),)), store.version())
+    client = logged_in(shown, "otto")
+    assert ">\\u0430da</label>" in client.get("/controls/resume").text
+    assert submitted(client, "/controls/resume").status_code == 303
+    assert not stored(shown).pauses
 
 
 def test_a_form_that_is_sent_twice_is_carried_out_once(shown: Site) -> None:
