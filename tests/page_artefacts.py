@@ -283,7 +283,7 @@ def _figures(browser: Browser, address: str, paths: Sequence[str]) -> None:
             _open(page, address + path)
             page.wait_for_timeout(1_000)  # the week below the map is loaded after it
             page.focus(".field")
-            zooms = [page.evaluate(_ZOOM, key) for _ in range(_REPEATS // 4) for key in "++--"]
+            zooms = [page.evaluate(_ZOOM, key) for _ in range(_REPEATS) for key in "++--"]
         typer.echo(f"zoom of {path}: {_spread(zooms)}")
 
 
