@@ -36,7 +36,9 @@ log = logging.getLogger(__name__)
 
 #: How often to look for new partitions: of the command topic, and of the result topic where it has too few.
 _REFRESH_MS: Final = 10_000
-#: How long to wait for the ends of a partition whose leader has no record at the place.
+#: How often to look again for a record at the place of a partition whose leader has none there.
+_LOOK_SECONDS: Final = 0.5
+#: How long to wait for the ends of such a partition.
 _ANSWER_SECONDS: Final = 1.0
 #: The partitions of a batch that takes longer go to other executors, which see the commands that this one began.
 _MOST_BETWEEN_POLLS_MS: Final = 900_000
@@ -68,8 +70,13 @@ class KafkaClaims:
         self._without_results: list[int] = []
         self._next_look = Deadline(0.0)
         self._claims: dict[int, KafkaClaim] = {}
+        #: Of each claimed partition the offset to read next.
+        self._read = dict[int, int]()
         #: Partition whose leader has no record at the place -> until when that may last.
         self._without_place = dict[int, Deadline]()
+        #: Those of them that are not read until the next look.
+        self._unread = set[int]()
+        self._next_find = Deadline(0.0)
         self.group = executor_group(group, cluster)
         self._skipper = BatchSkipper(settings.bootstrap, self._commands, settings.client)
         options = connection_options(settings.bootstrap, settings.client, **_options(executor, self.group))
@@ -106,9 +113,11 @@ class KafkaClaims:
             problem: ck.KafkaError | None = message.error()
             if problem is not None:
                 self._cope_with(message, problem)
-            elif message.partition() in self._claims and (record := record_of(message, self._where)):
-                self._without_place.pop(record.partition, None)
-                records.append(record)
+            elif (partition := message.partition()) is not None and partition in self._claims:
+                self._read[partition] = (message.offset() or 0) + 1
+                if record := record_of(message, self._where):
+                    records.append(record)
+        self._find_places()
         if records:
             # Stored now: later this consumer may have no member id, and brokers accept offsets without one.
             self.member = self.consumer.consumer_group_metadata()
@@ -145,45 +154,45 @@ class KafkaClaims:
     def _cope_with(self, message: Any, problem: ck.KafkaError) -> None:
         if problem.code() in DENIED:
             raise self.translate(problem)
-        if problem.code() == ck.KafkaError._AUTO_OFFSET_RESET:
-            try:
-                self._find_place(message.partition())
-            except ck.KafkaException as error:
-                raise self.translate(error) from error
+        if message.partition() in self._claims and problem.code() == ck.KafkaError._AUTO_OFFSET_RESET:
+            self._unread.add(message.partition())
         elif not is_unreadable(problem):
             log.warning("%s: %s", self._commands, text(problem))
         elif message.partition() in self._claims:
             try:
-                self.consumer.seek(self._skipper.skip(message))
+                behind = self._skipper.skip(message)
+                self.consumer.seek(behind)
+                self._read[behind.partition] = behind.offset
             except ck.KafkaException as error:  # the partition has just been taken away
                 log.warning("%s: %s", self._commands, error)
 
-    def _find_place(self, partition: int) -> None:
-        """Go on where the leader of *partition* has no record at the place, as KafkaReader does.
+    def _find_places(self) -> None:
+        """Go on where leaders have no record at the place, as KafkaReader does.
 
-        Where it stays shorter than what was read, all that it has is read.
+        Where a partition stays shorter than what was read, all that it has is read.
         """
-        if partition not in self._claims:
+        if not (self._without_place or self._unread) or not self._next_find.passed:
             return
-        patience = self._without_place.setdefault(partition, Deadline.after(PATIENCE_SECONDS))
-        # Other partitions keep their places; one of which nothing was read yet has none.
-        claimed = [ck.TopicPartition(self._commands, each) for each in self._claims]
-        places = {
-            each.partition: each.offset if each.offset >= 0 else self._claims[each.partition].offset
-            for each in self.consumer.position(claimed)
+        self._next_find = Deadline.after(_LOOK_SECONDS)
+        # The others have a record at their place again.
+        self._without_place = {
+            each: self._without_place.get(each, Deadline.after(PATIENCE_SECONDS)) for each in self._unread
         }
+        if not self._unread:
+            return
         try:
-            first = ends_of(self.consumer, self._commands, partition, _ANSWER_SECONDS)[0]
+            for partition, patience in self._without_place.items():
+                first, end = ends_of(self.consumer, self._commands, partition, _ANSWER_SECONDS)
+                if first > self._read[partition]:
+                    self._read[partition] = first
+                elif end < self._read[partition] and patience.passed:
+                    log.error("%s, partition %d: shorter than what was read: reading all", self._where, partition)
+                    self._read[partition] = first
+            # A partition without a place cannot be sought.
+            self.consumer.assign([ck.TopicPartition(self._commands, *each) for each in self._read.items()])
+            self._unread.clear()
         except ck.KafkaException as error:
             log.warning("%s: %s", self._commands, error)
-            first = 0
-        if first > places[partition]:
-            places[partition] = first
-        elif patience.passed:
-            log.error("%s, partition %d: shorter than what was read, so all of it is read", self._where, partition)
-            del self._without_place[partition]
-            places[partition] = first
-        self.consumer.assign([ck.TopicPartition(self._commands, *each) for each in places.items()])
 
     def _assigned(self, consumer: Any, partitions: list[Any]) -> None:
         self._is_assigned = True
@@ -206,6 +215,7 @@ class KafkaClaims:
             if offset < 0:
                 offset = ends_of(consumer, self._commands, partition, PATIENCE_SECONDS)[0]
             self._claims[partition] = KafkaClaim(self, partition, offset, start.metadata or "")
+            self._read[partition] = offset
             starts.append(ck.TopicPartition(self._commands, partition, offset))
             log.info("reading the commands of partition %d from offset %d", partition, offset)
         consumer.assign(starts)
@@ -217,6 +227,8 @@ class KafkaClaims:
     def _revoked(self, _: Any, partitions: list[Any]) -> None:
         for each in partitions:
             self._claims.pop(each.partition, None)
+            self._read.pop(each.partition, None)
+            self._unread.discard(each.partition)
 
     def _look_for_results(self) -> None:
         """Raise TakenOverError when the result topic has the partitions that were missing."""
@@ -237,8 +249,7 @@ class KafkaClaim:
     def __init__(self, claims: KafkaClaims, partition: int, offset: int, metadata: str) -> None:
         self._claims, self.partition = claims, partition
         #: What is done ends here.
-        self.offset = offset
-        self._metadata = metadata
+        self._offset, self._metadata = offset, metadata
 
     @property
     def state(self) -> bytes:
@@ -255,7 +266,7 @@ class KafkaClaim:
         """See Claim."""
         claims = self._claims
         claims.check(self)
-        offset = claims.offset(self.partition, self.offset, state)
+        offset = claims.offset(self.partition, self._offset, state)
         try:
             for done in claims.consumer.commit(offsets=[offset], asynchronous=False) or ():
                 if done.error is not None:
@@ -275,7 +286,7 @@ class KafkaClaim:
                 transaction.send_offsets([offset], claims.member)
         except (JournalError, LeadershipLostError) as error:
             raise TakenOverError(str(error)) from error
-        self.offset, self._metadata = upto + 1, offset.metadata or ""
+        self._offset, self._metadata = upto + 1, offset.metadata or ""
 
 
 def _options(executor: ExecutorSettings, group: str) -> dict[str, Any]:

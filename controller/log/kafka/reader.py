@@ -185,13 +185,13 @@ class KafkaReader:
         """Go on where the leader has no record at the place: at its first one, if those before it are deleted."""
         patience = self._without_place.setdefault(partition, Deadline.after(self._seconds))
         try:
-            first, _ = ends_of(self._consumer, self._topic, partition, _LOOK_ANSWER_SECONDS)
+            first, end = ends_of(self._consumer, self._topic, partition, _LOOK_ANSWER_SECONDS)
         except ck.KafkaException as error:
             log.warning("%s", self._translate(error))
-            first = 0
+            first = end = self._read[partition]
         if first > self._read[partition]:
             self._reached(partition, first)
-        elif patience.passed:
+        elif end < self._read[partition] and patience.passed:
             raise self._is_shorter()
         time.sleep(min(timeout_seconds, _POLL_SECONDS))
         place = ck.TopicPartition(self._topic, partition, self._read[partition])
