@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from controller.model import packed
-from controller.model.load import Floats, Ints
+from controller.model.load import Bools, Floats, Ints
 from controller.model.packed import Keys
 from controller.model.strategy_memory import OMIT_DEFAULT
 from controller.planning.foresight.day import HOUR_MS, HOURS, DayProfile, with_day
@@ -33,7 +33,7 @@ _Column: TypeAlias = NDArray[Any]
 class PackedHistory:
     """A ``BundleHistory`` as a strategy's memory holds it: columns as text (``packed``).
 
-    9 bytes a bundle, 8 more for its name, and 2 for each hour of the day.
+    9 bytes a bundle, 8 more for its name, 2 for each hour of the day, and 2 while its load is far off.
     """
 
     #: T of the last round, epoch ms; -1 before the first.
@@ -49,6 +49,8 @@ class PackedHistory:
     trend: str = ""
     error: str = ""
     streak: str = ""
+    #: The load of the last round of those far above or below, in their order: the upper half of float32.
+    far: str = field(default="", metadata=OMIT_DEFAULT)
     #: T of the last round in which a tenth of the load jumped.
     jumped_ms: int = field(default=-1, metadata=OMIT_DEFAULT)
     #: Hour of the day, UTC, "00" to "23" -> the level at its end, the upper half of float32.  Newer days count more.
@@ -83,11 +85,13 @@ class BundleHistory:
     def read(cls, memory: PackedHistory, names: Sequence[str]) -> Self:
         """The history in *memory*, with the rows of *names* first; columns that do not fit together begin anew."""
         keys = packed.unpack_keys(memory.keys)
+        streak = packed.unpack_bytes(memory.streak)
         followed = Followed(
             level=packed.unpack_floats(memory.level),
             trend=packed.unpack_halves(memory.trend),
             error=packed.unpack_halves(memory.error),
-            streak=packed.unpack_bytes(memory.streak),
+            streak=streak,
+            far=_unpacked_far(memory.far, streak),
         )
         whole = all(len(of) == len(keys) for of in _columns(followed))
         digest = _digest(names)
@@ -150,6 +154,7 @@ class BundleHistory:
             trend=packed.pack_halves(self.followed.trend),
             error=packed.pack_halves(self.followed.error),
             streak=packed.pack_bytes(self.followed.streak),
+            far=packed.pack_halves(self.followed.far[_is_far(self.followed.streak)]),
             hours=self.hours,
         )
 
@@ -190,8 +195,8 @@ class BundleHistory:
         def column(old: _Column, missing: float) -> Floats:
             return np.append(old, missing)[rows]
 
-        level, trend, error, streak = _columns(self.followed)
-        columns = [column(level, 0.0), column(trend, 0.0), column(error, 0.0), column(streak, NEVER)]
+        missing = (0.0, 0.0, 0.0, NEVER, 0.0)
+        columns = [column(old, new) for old, new in zip(_columns(self.followed), missing, strict=True)]
         return replace(
             self,
             names=digest,
@@ -202,16 +207,29 @@ class BundleHistory:
 
 
 def _columns(followed: Followed) -> Sequence[_Column]:
-    return followed.level, followed.trend, followed.error, followed.streak
+    return followed.level, followed.trend, followed.error, followed.streak, followed.far
 
 
 def _followed(columns: Sequence[_Column]) -> Followed:
-    level, trend, error = (column.astype(np.float64) for column in columns[:3])
-    return Followed(level=level, trend=trend, error=error, streak=columns[3].astype(np.int64))
+    level, trend, error, streak, far = columns
+    return Followed(level=level, trend=trend, error=error, streak=streak.astype(np.int64), far=far)
 
 
 def _of(followed: Followed, rows: slice) -> Followed:
     return _followed([column[rows] for column in _columns(followed)])
+
+
+def _is_far(streak: Ints) -> Bools:
+    far: Bools = (streak != 0) & (streak != NEVER)
+    return far
+
+
+def _unpacked_far(text: str, streak: Ints) -> Floats:
+    """(rows,) the column ``far``; of a memory that lacks it nothing is known."""
+    is_far, far = _is_far(streak), np.zeros(len(streak))
+    values = packed.unpack_halves(text)
+    far[is_far] = values if len(values) == np.count_nonzero(is_far) else np.inf
+    return far
 
 
 def _on_others(before: Floats, now: Floats) -> float:

@@ -2,8 +2,9 @@
 
 The level of the next minute is expected to be the level plus the trend.  A load near that moves level and trend a
 little; "near" is three times the typical error, and a tenth of the level.  A load further off is left out, unless it
-stays there: at the second round in a row the level jumps to it.  So a burst of one minute changes nothing, and
-a load that has really changed is known after two rounds, not after the ten minutes of a running average.
+stays there: at the second round in a row the level jumps to the nearer of the two.  So a burst of one minute changes
+nothing, not even right after a change, and a load that has really changed is known after two rounds, not after the ten
+minutes of a running average.
 """
 
 from dataclasses import dataclass, replace
@@ -43,6 +44,8 @@ class Followed:
     error: Floats
     #: Rounds in a row in which the load was far above (below: negative); NEVER: not seen yet.
     streak: Ints
+    #: The load of the last round, where the streak is not 0; infinite: not known.
+    far: Floats
 
     def after(self, load: Floats, at_first: Floats, minutes: float) -> Self:
         """After a round in which the load was *load* (n,), *minutes* after the last one.
@@ -56,21 +59,24 @@ class Followed:
         expected, streak = started._expected(minutes), started._streak_after(load, minutes)
         far, jumps = streak != 0, np.abs(streak) >= PATIENCE
         moved = expected + _LEVEL * (load - expected)
-        new_level = np.where(jumps, load, np.where(far, level, moved))
+        new_level = np.where(jumps, self._nearer(load, expected), np.where(far, level, moved))
         step = np.where(far, 0.0, (moved - level) / max(minutes, _NO_TIME) - self.trend)
         off = np.minimum(np.abs(load - expected), _MAX_OFF * started._near)
-        return replace(
+        now = replace(
             started,
             level=new_level,
             trend=np.where(jumps | new, 0.0, self.trend + _TREND * step),
             error=error + _ERROR * (off - error),
             streak=np.where(jumps, 0, streak),
+            far=load,
         )
+        # A load that changed within a round is between the two at first: the next one may show that it is the further.
+        return replace(now, streak=np.where(jumps, now._streak_after(load, 0.0), streak))
 
     def jumped(self, load: Floats, minutes: float) -> float:
         """How much load the levels gain or lose that jump in the round of ``after``."""
         jumps = np.abs(self._streak_after(load, minutes)) >= PATIENCE
-        return float(np.abs(load - self.level)[jumps].sum())
+        return float(np.abs(self._nearer(load, self._expected(minutes)) - self.level)[jumps].sum())
 
     def ahead(self, minutes: float) -> Floats:
         """(n,) the level in *minutes*, by the trend, which gets weaker; a trend within the error is none."""
@@ -87,6 +93,11 @@ class Followed:
 
     def _expected(self, minutes: float) -> Floats:
         return np.maximum(self.level + self.trend * minutes, 0.0)
+
+    def _nearer(self, load: Floats, expected: Floats) -> Floats:
+        """(n,) of *load* and that of the round before, the one that is nearer to what is *expected*."""
+        nearer: Floats = np.where(np.abs(self.far - expected) < np.abs(load - expected), self.far, load)
+        return nearer
 
     def _streak_after(self, load: Floats, minutes: float) -> Ints:
         """(n,) the streak after a round in which the load was *load*, before any level jumps."""

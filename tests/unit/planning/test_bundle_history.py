@@ -68,13 +68,16 @@ def test_a_bundle_that_was_out_of_sight_still_has_its_history() -> None:
     assert levels(memory, NAMES) == [10, 20, 30]
 
 
-def test_a_bundle_takes_9_bytes_with_its_name_17_and_2_for_each_hour() -> None:
+def test_a_bundle_takes_9_bytes_with_its_name_17_and_2_for_each_hour_and_2_while_far_off() -> None:
     many = tuple(f"{number:05}" for number in range(3000))
     memory = PeakHistory()
     for hour in range(25):
         memory = after(memory, many, [1.0] * 3000, hour * HOUR)
     text = sum(map(len, (memory.keys, memory.level, memory.trend, memory.error, memory.streak, *memory.hours.values())))
     assert text * 3 / 4 / 3000 == pytest.approx(17 + 2 * 24)
+    assert memory.far == ""
+    memory = after(memory, many, [5.0] * 3000, 25 * HOUR)
+    assert len(memory.far) * 3 / 4 / 3000 == pytest.approx(2)
 
 
 @pytest.mark.parametrize("field", ["keys", "level", "trend", "error", "streak"])
@@ -82,6 +85,15 @@ def test_a_bundle_takes_9_bytes_with_its_name_17_and_2_for_each_hour() -> None:
 def test_columns_that_do_not_fit_together_begin_anew(field: str, text: str) -> None:
     damaged = replace(steady(), **{field: text})  # type: ignore[arg-type]
     assert levels(after(damaged, NAMES, (1.0, 2.0, 3.0), 9 * MINUTE), NAMES) == [1, 2, 3]
+
+
+def test_a_memory_knows_what_was_far_off_and_one_that_does_not_jumps_to_the_load_of_now() -> None:
+    changed = after(steady(), NAMES, (10.0, 20.0, 60.0), 6 * MINUTE)
+    burst = (10.0, 20.0, 500.0)
+    assert levels(after(changed, NAMES, burst, 7 * MINUTE), NAMES) == [10, 20, 60]
+    for unknown in ("", "not base64", "AAAAAAAA"):
+        older = replace(changed, far=unknown)
+        assert levels(after(older, NAMES, burst, 7 * MINUTE), NAMES) == [10, 20, 500]
 
 
 def test_a_damaged_hour_counts_as_not_known() -> None:

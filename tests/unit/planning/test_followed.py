@@ -8,7 +8,7 @@ from controller.planning.foresight.followed import NEVER, Followed
 
 def begun(level: float = 100.0, rows: int = 1) -> Followed:
     none = np.zeros(rows)
-    unseen = Followed(level=none, trend=none, error=none, streak=np.full(rows, NEVER))
+    unseen = Followed(level=none, trend=none, error=none, streak=np.full(rows, NEVER), far=none)
     first = np.full(rows, level)
     return unseen.after(first, first, 1.0)
 
@@ -22,7 +22,7 @@ def after(followed: Followed, *seen: float) -> Followed:
 
 def test_the_first_level_is_that_of_the_running_average() -> None:
     none = np.zeros(1)
-    unseen = Followed(level=none, trend=none, error=none, streak=np.full(1, NEVER))
+    unseen = Followed(level=none, trend=none, error=none, streak=np.full(1, NEVER), far=none)
     assert unseen.after(np.array([500.0]), np.array([100.0]), 1.0).level[0] < 250
 
 
@@ -51,6 +51,23 @@ def test_a_load_that_stays_elsewhere_is_the_level_after_two_minutes(new: float) 
     assert after(begun(), *[100.0] * 20, new, new).level[0] == new
 
 
+@pytest.mark.parametrize("burst", [9.0, 211.0])
+def test_a_burst_right_after_a_change_is_not_taken_for_the_change(burst: float) -> None:
+    """A real Pulsar 5.0.1, whose clients sent at once what they could not send while their segment moved."""
+    before = 50.0 if burst < 23.0 else 12.0
+    changed = after(begun(before), *[before] * 5, 23.0, burst)
+    assert changed.level[0] == pytest.approx(23.0, rel=0.01)
+    assert after(changed, 24.0, 23.0).level[0] == pytest.approx(23.0, rel=0.05)
+
+
+@pytest.mark.parametrize("half", [65.0, 200.0])
+def test_a_load_that_changes_within_a_round_is_the_level_after_two_whole_ones(half: float) -> None:
+    new = 2 * half - 100.0
+    steady = after(begun(), *[100.0] * 20)
+    assert after(steady, half, new).level[0] == pytest.approx(half)
+    assert after(steady, half, new, new).level[0] == pytest.approx(new)
+
+
 def test_a_load_that_grows_is_foreseen_to_grow_but_not_for_ever() -> None:
     found = after(begun(), *[100.0 + 2 * minute for minute in range(60)])
     assert found.level[0] < found.ahead(10.0)[0] <= found.level[0] + 20
@@ -74,9 +91,9 @@ def test_odd_loads_give_numbers(odd: float) -> None:
     assert (found.level >= 0).all()
 
 
-def followed(level: float, trend: float, error: float, streak: int = 0) -> Followed:
-    one = (np.array([each], np.float64) for each in (level, trend, error))
-    return Followed(**dict(zip(("level", "trend", "error"), one, strict=True)), streak=np.array([streak]))
+def followed(level: float, trend: float, error: float, streak: int = 0, far: float = np.inf) -> Followed:
+    one = (np.array([each], np.float64) for each in (level, trend, error, far))
+    return Followed(**dict(zip(("level", "trend", "error", "far"), one, strict=True)), streak=np.array([streak]))
 
 
 def numbers(of: Followed, seen: float, minutes: float = 2.0, at_first: float = 0.0) -> tuple[float, float, float, int]:
