@@ -134,6 +134,8 @@ class SegmentRun:
     samples: int
     #: Bytes/s in of each broker at the end.
     throughput_in: tuple[float, ...]
+    #: Mean unevenness of each half minute since the client began.
+    course: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,14 +182,14 @@ def _run(
         settled = Deadline.after(settle_seconds)
         if balancer == _TRIMTAB:
             start_all(running.enter_context(Processes(_conf(folder, cluster), folder)))
-        time.sleep(max(0.0, settled.remaining))
+        before = _samples(admin, cluster, settled)
         stopped_before = traffic.stops
-        samples = _samples(admin, cluster, measure_seconds)
+        samples = _samples(admin, cluster, Deadline.after(measure_seconds))
         layout = admin.scalable_topic(name)["layout"]["segments"].values()
     if samples.mean(axis=0).sum() < _RATE * _BYTES / 2:
         raise TrimtabError(f"{samples.mean(axis=0).sum():.0f} bytes/s come in: the client has stopped, see {folder}")
     active = [each for each in layout if each["state"] == "ACTIVE"]
-    factors = samples.max(axis=1) / samples.mean(axis=1)
+    factors = _unevenness(samples)
     return SegmentRun(
         pair=pair,
         balancer=balancer,
@@ -199,16 +201,30 @@ def _run(
         worst=float(factors.max()),
         samples=len(samples),
         throughput_in=tuple(samples.mean(axis=0).round(0).tolist()),
+        course=_course(_unevenness(np.vstack([before, samples]))),
     )
 
 
-def _samples(admin: StageAdmin, cluster: PulsarCluster, seconds: float) -> Floats:
-    """(samples, brokers) msgThroughputIn of the brokers' own reports."""
-    samples, deadline = list[list[float]](), Deadline.after(seconds)
+def _samples(admin: StageAdmin, cluster: PulsarCluster, deadline: Deadline) -> Floats:
+    """(samples, brokers) msgThroughputIn of the brokers' own reports, one each few seconds."""
+    samples = list[list[float]]()
     while not samples or not deadline.passed:
         samples.append([float(admin.load_report(broker)["msgThroughputIn"]) for broker in cluster.brokers])
         time.sleep(_SAMPLE_SECONDS)
     return np.array(samples)
+
+
+def _unevenness(samples: Floats) -> Floats:
+    """(samples,) the highest of *samples* (samples, brokers) over the mean; 1 where nothing came in."""
+    mean = samples.mean(axis=1)
+    unevenness: Floats = np.divide(samples.max(axis=1), mean, out=np.ones(len(samples)), where=mean > 0)
+    return unevenness
+
+
+def _course(unevenness: Floats) -> tuple[float, ...]:
+    """The mean of *unevenness* (samples,) for each half minute."""
+    step = int(30 / _SAMPLE_SECONDS)
+    return tuple(round(float(unevenness[i : i + step].mean()), 2) for i in range(0, len(unevenness), step))
 
 
 class _Traffic:
