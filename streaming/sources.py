@@ -18,7 +18,7 @@ from pyspark.sql.types import BinaryType, LongType, StringType, StructField, Str
 
 from controller.adapters.disk import jars
 from controller.adapters.folder.line_files import files_of, warn_of_large_files
-from controller.adapters.kafka.client import ANSWER_MS
+from controller.adapters.kafka.client import ANSWER_MS, PATIENCE_SECONDS
 from controller.adapters.kafka.java_options import java_options, refusal
 from controller.aggregate.columns.rows import METRICS, RESULTS
 from controller.aggregate.places import Span
@@ -237,6 +237,7 @@ def kafka_options(log: KafkaLogSettings, batch_bytes: int) -> dict[str, str]:
         "kafka.max.partition.fetch.bytes": str(4 << 20),
         "kafka.request.timeout.ms": str(ANSWER_MS),
         "maxBatchBytes": str(batch_bytes),
+        "patienceMs": str(int(PATIENCE_SECONDS * 1_000)),
         **{f"kafka.{name}": value for name, value in java_options(log.client).items()},
     }
 

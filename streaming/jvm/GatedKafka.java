@@ -1,5 +1,6 @@
 package trimtab;
 
+import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
@@ -26,12 +27,15 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * Spark's own Kafka source with a Gate before it, and readers that bound what is unpacked.  All that happens in the driver
  * is Spark's, offsets in checkpoints included; only the question for the end of the log is answered with the offsets that
- * were read last while the gate is closed.  What is planned is read by KafkaPartitionReader.
+ * were read last while the gate is closed, and never goes back (KafkaEnds).  What is planned is read by KafkaPartitionReader.
  */
 public final class GatedKafka implements TableProvider {
     /** The option that says to how many bytes a batch of records may unpack. */
     private static final String MOST = "maxBatchBytes";
     private static final int DEFAULT_MOST = 16 << 20;
+    /** The option that says for how many milliseconds a leader may know less than was read, or planned. */
+    private static final String PATIENCE = "patienceMs";
+    private static final long DEFAULT_PATIENCE = 60_000;
     private static final String KAFKA = "org.apache.spark.sql.kafka010.KafkaSourceProvider";
     private final TableProvider kafka;
 
@@ -76,7 +80,9 @@ public final class GatedKafka implements TableProvider {
             final ScanBuilder builder = this.table.newScanBuilder(options);
             return new ScanBuilder() {
                 public Scan build() {
-                    return new GatedScan(builder.build(), options.getInt(MOST, DEFAULT_MOST));
+                    Duration patience = Duration.ofMillis(options.getLong(PATIENCE, DEFAULT_PATIENCE));
+                    return new GatedScan(
+                        builder.build(), new KafkaPartitionReader.Factory(options.getInt(MOST, DEFAULT_MOST), patience));
                 }
             };
         }
@@ -84,11 +90,11 @@ public final class GatedKafka implements TableProvider {
 
     private static final class GatedScan implements Scan {
         private final Scan scan;
-        private final int most;
+        private final KafkaPartitionReader.Factory readers;
 
-        GatedScan(Scan scan, int most) {
+        GatedScan(Scan scan, KafkaPartitionReader.Factory readers) {
             this.scan = scan;
-            this.most = most;
+            this.readers = readers;
         }
 
         public StructType readSchema() {
@@ -105,20 +111,20 @@ public final class GatedKafka implements TableProvider {
 
         public Batch toBatch() {
             Batch batch = this.scan.toBatch();
-            final int most = this.most;
+            final KafkaPartitionReader.Factory readers = this.readers;
             return new Batch() {
                 public InputPartition[] planInputPartitions() {
                     return batch.planInputPartitions();
                 }
 
                 public PartitionReaderFactory createReaderFactory() {
-                    return new KafkaPartitionReader.Factory(most);
+                    return readers;
                 }
             };
         }
 
         public MicroBatchStream toMicroBatchStream(String checkpoint) {
-            return new GatedStream(this.scan.toMicroBatchStream(checkpoint), this.most);
+            return new GatedStream(this.scan.toMicroBatchStream(checkpoint), this.readers);
         }
     }
 
@@ -126,7 +132,8 @@ public final class GatedKafka implements TableProvider {
         implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
 
         private final MicroBatchStream stream;
-        private final int most;
+        private final KafkaPartitionReader.Factory readers;
+        private final KafkaEnds places;
         private final SupportsTriggerAvailableNow ends;
         private final ReportsSourceMetrics metrics;
         /** A query that reads what there is and ends waits for nothing. */
@@ -134,9 +141,10 @@ public final class GatedKafka implements TableProvider {
         /** Before it is asked for its end, Spark's source has none to report, and fails. */
         private boolean hasEnd;
 
-        GatedStream(MicroBatchStream stream, int most) {
+        GatedStream(MicroBatchStream stream, KafkaPartitionReader.Factory readers) {
             this.stream = stream;
-            this.most = most;
+            this.readers = readers;
+            this.places = new KafkaEnds(readers.patience());
             this.ends = (SupportsTriggerAvailableNow) stream;
             this.metrics = (ReportsSourceMetrics) stream;
         }
@@ -146,9 +154,11 @@ public final class GatedKafka implements TableProvider {
             if (this.isGated && opened == 0) {
                 return start;
             }
-            Offset end = this.ends.latestOffset(start, limit);
+            Offset end = this.places.notBefore(start, this.ends.latestOffset(start, limit));
             this.hasEnd = true;
-            if (this.isGated && (end.equals(start) || end.equals(this.ends.reportLatestOffset()))) {
+            // What a leader does not know yet was not read.
+            boolean isAll = !this.places.areShorter();
+            if (this.isGated && isAll && (end.equals(start) || end.equals(this.ends.reportLatestOffset()))) {
                 Gate.close(opened);
             }
             return end;
@@ -189,7 +199,7 @@ public final class GatedKafka implements TableProvider {
         }
 
         public PartitionReaderFactory createReaderFactory() {
-            return new KafkaPartitionReader.Factory(this.most);
+            return this.readers;
         }
 
         public void commit(Offset end) {

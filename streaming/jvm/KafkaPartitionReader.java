@@ -9,10 +9,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeoutException;
+import java.util.function.Supplier;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.OffsetOutOfRangeException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.RetriableException;
 import org.apache.spark.kafka010.KafkaConfigUpdater;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -34,7 +36,7 @@ import scala.jdk.javaapi.CollectionConverters;
  */
 final class KafkaPartitionReader implements PartitionReader<InternalRow> {
     private static final Logger LOG = LoggerFactory.getLogger(KafkaPartitionReader.class);
-    private static final Duration POLL = Duration.ofMillis(500);
+    private static final Duration POLL = Duration.ofMillis(500), ANSWER = Duration.ofSeconds(1);
     private static final long MICROS = 1_000;
     /** Consumers that nobody uses now, one a partition: a new one would have to connect, and ask for the leader. */
     private static final Map<Key, Source> IDLE = new ConcurrentHashMap<>();
@@ -44,12 +46,19 @@ final class KafkaPartitionReader implements PartitionReader<InternalRow> {
     private final TopicPartition partition;
     private final UTF8String topic;
     private final Source source;
-    private final long until;
+    private final long until, patienceNanos;
+    /** All before it has been read. */
+    private long place;
+    /** Since when each answer of the leader has been that its log ends before *until*; null: the last one was not. */
+    private Long shorterSince;
     private Iterator<ConsumerRecord<byte[], byte[]>> fetched = Collections.emptyIterator();
     private InternalRow row;
     private boolean isInOrder;
 
-    KafkaPartitionReader(KafkaBatchInputPartition planned, int most) throws ReflectiveOperationException {
+    KafkaPartitionReader(KafkaBatchInputPartition planned, int most, Duration patience)
+        throws ReflectiveOperationException {
+
+        this.patienceNanos = patience.toNanos();
         KafkaOffsetRange range = planned.offsetRange();
         this.planned = planned;
         this.partition = range.topicPartition();
@@ -66,27 +75,18 @@ final class KafkaPartitionReader implements PartitionReader<InternalRow> {
         }
         this.until = range.untilOffset() < 0
             ? consumer.endOffsets(List.of(this.partition)).get(this.partition) : range.untilOffset();
+        this.place = consumer.position(this.partition);
     }
 
     @Override
     public boolean next() {
-        KafkaConsumer<byte[], byte[]> consumer = this.source.consumer;
         this.isInOrder = false;
-        long patience = System.nanoTime() + Duration.ofMillis(this.planned.pollTimeoutMs()).toNanos();
         while (!this.fetched.hasNext()) {
-            long position = consumer.position(this.partition);
-            if (position >= this.until) {
+            if (this.place >= this.until) {
                 this.isInOrder = true;
                 return false;
             }
-            this.fetched = this.poll(position);
-            if (consumer.position(this.partition) > position) {
-                patience = System.nanoTime() + Duration.ofMillis(this.planned.pollTimeoutMs()).toNanos();
-            } else if (System.nanoTime() > patience) {
-                throw sneaky(new TimeoutException(
-                    "Kafka gave nothing at offset " + position + " of " + this.partition + " within "
-                        + this.planned.pollTimeoutMs() + " ms"));
-            }
+            this.fetched = this.progress();
         }
         ConsumerRecord<byte[], byte[]> record = this.fetched.next();
         this.isInOrder = true;
@@ -101,21 +101,92 @@ final class KafkaPartitionReader implements PartitionReader<InternalRow> {
         return true;
     }
 
-    private Iterator<ConsumerRecord<byte[], byte[]>> poll(long position) {
+    /** The records at the place, which is behind them then; none where there are none to be read, or they are gone. */
+    private Iterator<ConsumerRecord<byte[], byte[]>> progress() {
+        long before = this.place, silentSince = System.nanoTime();
+        this.shorterSince = null;
+        while (true) {
+            Iterator<ConsumerRecord<byte[], byte[]>> found = this.poll();
+            if (this.place > before) {
+                return found;
+            }
+            long silent = System.nanoTime() - silentSince;
+            if (silent > POLL.toNanos() && this.isShorter()) {
+                this.skipTo(this.until);
+                return found;
+            }
+            if (silent > Duration.ofMillis(this.planned.pollTimeoutMs()).toNanos()) {
+                throw sneaky(new TimeoutException(
+                    "Kafka gave nothing at offset " + this.place + " of " + this.partition + " within "
+                        + this.planned.pollTimeoutMs() + " ms"));
+            }
+        }
+    }
+
+    private Iterator<ConsumerRecord<byte[], byte[]>> poll() {
         KafkaConsumer<byte[], byte[]> consumer = this.source.consumer;
         try {
-            return consumer.poll(POLL).records(this.partition).iterator();
+            Iterator<ConsumerRecord<byte[], byte[]>> found = consumer.poll(POLL).records(this.partition).iterator();
+            this.place = consumer.position(this.partition);
+            return found;
         } catch (OffsetOutOfRangeException error) {
             if (this.planned.failOnDataLoss()) {
                 throw error;
             }
-            long first = consumer.beginningOffsets(List.of(this.partition)).get(this.partition);
-            // Where the log ends before the position, a topic was deleted and created again.
-            long next = first > position ? Math.min(first, this.until) : this.until;
-            LOG.warn("{}: the records from offset {} to {} are gone", this.partition, position, next);
-            consumer.seek(this.partition, next);
-            return Collections.emptyIterator();
+            this.findPlace();
+        } catch (RetriableException error) {
+            LOG.warn("{}: {}", this.partition, error.toString());
+            consumer.seek(this.partition, this.place);
         }
+        return Collections.emptyIterator();
+    }
+
+    /**
+     * Go on where the leader has no record at the place: at its first one, if those before it are deleted.  Otherwise stay,
+     * as KafkaReader does: a broker that comes back may answer for a moment as the leader that it was, and know less.
+     */
+    private void findPlace() {
+        KafkaConsumer<byte[], byte[]> consumer = this.source.consumer;
+        Long first = this.answer(() -> consumer.beginningOffsets(List.of(this.partition), ANSWER));
+        if (first != null && first > this.place) {
+            this.skipTo(Math.min(first, this.until));
+            return;
+        }
+        consumer.seek(this.partition, this.place);
+        try {
+            Thread.sleep(POLL.toMillis());
+        } catch (InterruptedException error) {
+            throw sneaky(error);
+        }
+    }
+
+    /** Whether the log has ended before what was planned for so long that the topic was deleted and created again. */
+    private boolean isShorter() {
+        KafkaConsumer<byte[], byte[]> consumer = this.source.consumer;
+        Long end = this.answer(() -> consumer.endOffsets(List.of(this.partition), ANSWER));
+        if (this.planned.failOnDataLoss() || end == null || end >= this.until) {
+            this.shorterSince = null;
+            return false;
+        }
+        long now = System.nanoTime();
+        this.shorterSince = this.shorterSince == null ? now : this.shorterSince;
+        return now - this.shorterSince > this.patienceNanos;
+    }
+
+    /** What a leader says of the partition; null: nothing for now. */
+    private Long answer(Supplier<Map<TopicPartition, Long>> asked) {
+        try {
+            return asked.get().get(this.partition);
+        } catch (RetriableException error) {
+            LOG.warn("{}: {}", this.partition, error.toString());
+            return null;
+        }
+    }
+
+    private void skipTo(long next) {
+        LOG.warn("{}: the records from offset {} to {} are gone", this.partition, this.place, next);
+        this.source.consumer.seek(this.partition, next);
+        this.place = next;
     }
 
     @Override
@@ -159,12 +230,12 @@ final class KafkaPartitionReader implements PartitionReader<InternalRow> {
         }
     }
 
-    /** Makes readers of batches that unpack to at most *most* bytes. */
-    record Factory(int most) implements PartitionReaderFactory, Serializable {
+    /** Makes readers of batches that unpack to at most *most* bytes; *patience*: so long a log may end before its plan. */
+    record Factory(int most, Duration patience) implements PartitionReaderFactory, Serializable {
         @Override
         public PartitionReader<InternalRow> createReader(InputPartition planned) {
             try {
-                return new KafkaPartitionReader((KafkaBatchInputPartition) planned, this.most);
+                return new KafkaPartitionReader((KafkaBatchInputPartition) planned, this.most, this.patience);
             } catch (ReflectiveOperationException error) {
                 throw new IllegalStateException("this release of Kafka's client cannot be bounded", error);
             }
