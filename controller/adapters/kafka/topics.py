@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import confluent_kafka as ck
@@ -17,12 +18,14 @@ from controller.adapters.kafka.client import LIBRDKAFKA_LOG, NO_CLIENT, PATIENCE
 from controller.adapters.kafka.errors import DENIED, failure, silence, text
 from controller.adapters.kafka.unreachable import why_unreachable
 from controller.adapters.network.deadline import Deadline
+from controller.adapters.network.waiting import retry
 from controller.model.errors import AccessDeniedError, TrimtabError
 
 log = logging.getLogger(__name__)
 
 #: Healthy brokers answer within this time.
 _SOON_SECONDS: Final = 3.0
+_RETRY_SECONDS: Final = 0.1
 #: How long ``ensure_topics`` waits for the leaders of partitions; new ones have theirs within a second.
 _LEADERS_SECONDS: Final = 10.0
 
@@ -106,8 +109,10 @@ def topics_there(
         denied = silence(bootstrap, client, late)
         if isinstance(denied, AccessDeniedError):
             raise denied from late
+        # Each call asks a connected broker, at random; one that lost its machine stays connected for ANSWER_MS.
+        ask = partial(client_or_admin.list_topics, topic, timeout=max(_SOON_SECONDS, answer_seconds / 3))
         try:
-            topics = client_or_admin.list_topics(topic, timeout=answer_seconds).topics
+            topics = retry(ask, answer_seconds, again_after=_is_kafkas, every=_RETRY_SECONDS).topics
         except ck.KafkaException as error:
             why = why_unreachable(bootstrap, client) or text(error)
             raise TrimtabError(f"Kafka at {bootstrap} cannot be reached: {why}") from error
@@ -122,6 +127,10 @@ def topics_there(
         for name, data in topics.items()
         if data.error is None and data.partitions
     }
+
+
+def _is_kafkas(error: BaseException) -> bool:
+    return isinstance(error, ck.KafkaException)
 
 
 def not_writable(bootstrap: str, topics: Iterable[str], client: Client) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 import confluent_kafka as ck
 
 from controller.adapters.kafka.client import (
+    ANSWER_MS,
     LARGEST_RECORD,
     LIBRDKAFKA_LOG,
     NO_CLIENT,
@@ -20,8 +21,8 @@ from controller.adapters.kafka.topics import ExistingTopic, offline_text, topics
 from controller.adapters.network.deadline import Deadline
 from controller.model.errors import LogOfflineError, TrimtabError
 
-#: For an answer about partitions before something is written to all of them.
-_ANSWER_SECONDS: Final = 5.0
+#: For an answer about partitions before something is written to all of them: by then a lost broker is given up.
+_ANSWER_SECONDS: Final = 1.5 * ANSWER_MS / 1000
 WRITING: Final[Client] = {
     "enable.idempotence": True,
     "acks": "all",
