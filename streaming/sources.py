@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, assert_never
+from typing import Any, Final, Protocol, assert_never
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -57,6 +57,8 @@ _FOLDER = {
     "fs.file.impl": "trimtab.FilesOfFolder",
     "fs.file.impl.disable.cache": "true",  # Hadoop would take the class that it has used before
 }
+#: How long Spark asks where the log ends before the query fails.
+_ASK_MS: Final = 180_000
 #: The set of conf/jars.lock that Spark needs to read Kafka.
 CONNECTOR = "connector"
 #: What stands for other characters in a path that Spark is given.
@@ -225,6 +227,8 @@ class FolderSource:
 
 def kafka_options(log: KafkaLogSettings, batch_bytes: int) -> dict[str, str]:
     """Options of GATED_KAFKA for the metrics and result topics; *batch_bytes*: a batch may unpack to so many."""
+    client = {"request.timeout.ms": str(ANSWER_MS), **java_options(log.client)}
+    answer_ms = client["request.timeout.ms"]
     return {
         "kafka.bootstrap.servers": log.bootstrap,
         "subscribe": f"{log.metrics_topic},{log.results_topic}",
@@ -235,10 +239,14 @@ def kafka_options(log: KafkaLogSettings, batch_bytes: int) -> dict[str, str]:
         "kafka.fetch.max.wait.ms": "20",
         # Unpacked it is larger; a batch that is longer than this comes whole all the same.
         "kafka.max.partition.fetch.bytes": str(4 << 20),
-        "kafka.request.timeout.ms": str(ANSWER_MS),
+        # Kafka's admin client waits for an answer as long as for all its attempts, whatever request.timeout.ms says:
+        # a call is one attempt, and Spark makes the others, each with a new client.
+        "kafka.default.api.timeout.ms": answer_ms,
+        "fetchOffset.numRetries": str(max(1, _ASK_MS // int(float(answer_ms)))),
+        "fetchOffset.retryIntervalMs": "100",
         "maxBatchBytes": str(batch_bytes),
         "patienceMs": str(int(PATIENCE_SECONDS * 1_000)),
-        **{f"kafka.{name}": value for name, value in java_options(log.client).items()},
+        **{f"kafka.{name}": value for name, value in client.items()},
     }
 
 
