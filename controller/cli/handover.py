@@ -8,10 +8,13 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import closing
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
+from controller.adapters.election.controls import ControlStore
+from controller.adapters.outages import Part
 from controller.adapters.pulsar.access import pulsar_admin
 from controller.adapters.pulsar.admin import PulsarAdmin, PulsarError
 from controller.cli import controls
@@ -19,10 +22,12 @@ from controller.cli.controls import By, ReasonOption
 from controller.cli.shared import failures
 from controller.cli.shared.console import DEFAULT_CONF, Conf, command_line, console
 from controller.cli.shared.layout import print_line
+from controller.cli.shared.reachable import require
 from controller.cli.shared.signing import KeyOption, signer_with
 from controller.model.balancing import SHEDDING, SPLITTING
 from controller.model.errors import SettingsError, TrimtabError
 from controller.settings.trimtab_toml import Settings, read_settings
+from controller.wire.controls_text import pauses_text
 
 _ANSWER_SECONDS: Final = 5.0
 #: Brokers receive a dynamic setting through the metadata store, usually within a second.
@@ -42,12 +47,16 @@ def take_over(
     """Switch off the brokers' own shedding and splitting, then let trimtab act: asks before each step.
 
     Where [approvals] demands signatures, the mode is proposed with --key: nobody balances until others approve it.
+    Refused while trimtab is paused, as it is after hand-back: nobody would balance.
 
-    Exit codes: 0 trimtab is active; 1 a broker did not confirm, or you said no: nothing is issued beside brokers that
-    balance; 2 the settings name no brokers, or there is no terminal to ask and no --yes.
+    Exit codes: 0 trimtab is active; 1 a broker did not confirm, trimtab is paused, or you said no: nothing is issued
+    beside brokers that balance; 2 the settings name no brokers, or there is no terminal to ask and no --yes.
     """
     settings = read_settings(conf)
-    signer_with(settings, key, by)  # refused now, and not once nobody balances any more
+    # Refused now, and not once nobody balances any more.
+    signer_with(settings, key, by)
+    require(settings, Part.ELECTION)
+    controls.with_store(settings, lambda store: _refuse_paused(settings, store, conf))
     with closing(_admin(settings)) as admin:
         switches = dict.fromkeys(_ours(settings), "false")
         _say_what_is_set(admin, switches)
@@ -80,6 +89,17 @@ def hand_back(conf: Conf = DEFAULT_CONF, reason: ReasonOption = "hand back", by:
         _agreed("2. Switch on the brokers' own balancing?", yes=yes)
         _set(admin, switches)
     _say("   End collectors, controllers and executors; and write the same into broker.conf.")
+
+
+def _refuse_paused(settings: Settings, store: ControlStore, conf: Path) -> None:
+    known, _ = store.read()
+    now_ms = int(time.time() * 1000)
+    if known.is_paused(now_ms, paused=settings.decisions.paused):
+        by = pauses_text(known.pauses_at(now_ms)) or "the settings"
+        raise TrimtabError(
+            f"{settings.cluster.name} is paused by {by}. Nobody would balance; `{command_line('resume', conf=conf)}`"
+            " first: trimtab issues nothing while the brokers balance"
+        )
 
 
 def _admin(settings: Settings) -> PulsarAdmin:

@@ -126,6 +126,29 @@ def test_take_over_lets_trimtab_act_only_when_no_broker_balances(broker: Broker,
     assert stored(conf) == "running active"
 
 
+def test_after_a_hand_back_take_over_is_refused_until_trimtab_is_resumed_as_nobody_would_balance(
+    broker: Broker, conf: Path
+) -> None:
+    assert run("hand-back", conf, "--yes", "--by", "alice").exit_code == 0
+    broker.changes.clear()
+    refused = run("take-over", conf, "--yes", "--by", "bob")
+    assert isinstance(refused.exception, TrimtabError)
+    assert "alice" in str(refused.exception)
+    assert "trimtab resume" in str(refused.exception)
+    assert broker.changes == []
+    controls_of_operators.resume(conf=conf, reason="", by="alice")
+    assert run("take-over", conf, "--yes", "--by", "bob").exit_code == 0
+    assert stored(conf) == "running active"
+
+
+def test_take_over_is_refused_where_the_settings_pause_trimtab(broker: Broker, conf: Path) -> None:
+    conf.write_text(conf.read_text() + "decisions.paused = true")
+    refused = run("take-over", conf, "--yes")
+    assert isinstance(refused.exception, TrimtabError)
+    assert "by the settings" in str(refused.exception)
+    assert broker.changes == []
+
+
 def test_take_over_leaves_a_switch_alone_whose_work_is_not_trimtabs(broker: Broker, conf: Path) -> None:
     conf.write_text(conf.read_text() + "decisions.split = false")
     assert run("take-over", conf, "--yes").exit_code == 0
