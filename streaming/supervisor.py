@@ -217,7 +217,7 @@ def _watch(
         if leadership.lost():
             raise LeadershipLostError(
                 "this process made no progress, or could not reach the election's servers, for longer than"
-                " session_timeout_seconds in [election]; another controller may lead now"
+                " [election] allows (session_timeout_seconds, or seconds of its Lease); another controller may lead now"
             )
         if not query.isActive:
             query.awaitTermination()  # raises what ended it

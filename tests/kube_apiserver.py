@@ -8,6 +8,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import ssl
 import subprocess
 import time
@@ -57,6 +58,16 @@ class ApiServer:
     url: str
     authority: Path
     kubeconfig: Path
+    pid: int
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """It answers nothing until the block ends."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     def kubectl(self, *words: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         """What `kubectl` *words* answers."""
@@ -103,17 +114,17 @@ def api_server() -> Iterator[ApiServer]:
         words += [f"--secure-port={port}", "--service-cluster-ip-range=10.96.0.0/24", "--authorization-mode=RBAC"]
         words += [f"--token-auth-file={folder / 'tokens.csv'}", f"--service-account-key-file={key}"]
         words += [f"--service-account-signing-key-file={key}", "--service-account-issuer=https://kubernetes.default"]
-        _start(stack, [apiserver, *words], log)
+        pid = _start(stack, [apiserver, *words], log)
         url, authority = f"https://127.0.0.1:{port}", folder / "certs" / "apiserver.crt"
         _wait_until_ready(url, folder / "log")
         kubeconfig = folder / "kubeconfig"
         kubeconfig.write_text(_kubeconfig(url, authority), encoding="utf-8")
-        yield ApiServer(url=url, authority=authority, kubeconfig=kubeconfig)
+        yield ApiServer(url=url, authority=authority, kubeconfig=kubeconfig, pid=pid)
 
 
-def _start(stack: ExitStack, words: list[str], log: IO[bytes]) -> None:
+def _start(stack: ExitStack, words: list[str], log: IO[bytes]) -> int:
     child = tied_child(foreign(words), stdout=log, stderr=log, environment=os.environ, new_session=True)
-    stack.enter_context(child)
+    return stack.enter_context(child).pid
 
 
 def _wait_until_ready(url: str, log: Path) -> None:
