@@ -115,8 +115,18 @@ cmp /tmp/before /tmp/after
 echo "nothing was written to $environment"
 
 case $1 in
+  wheel) $environment/bin/pip uninstall --quiet --yes trimtab ;;
+  pipx) pipx uninstall trimtab ;;
   deb) dpkg --purge trimtab ;;
   rpm) rpm --erase trimtab ;;
+esac
+case $1 in wheel | pipx)
+  for path in "$trimtab" "$environment"/lib/python3*/site-packages/controller "$environment"/lib/python3*/site-packages/streaming \
+    "$environment"/lib/python3*/site-packages/trimtab-* "$environment"/pipx/venvs/trimtab; do
+    if [ -e "$path" ]; then exit 1; fi
+  done
+  echo "removed: nothing of trimtab is left in $environment"
+  ;;
 esac
 case $1 in deb | rpm)
   if [ -e /opt/trimtab ] || [ -e /var/cache/trimtab ]; then exit 1; fi
