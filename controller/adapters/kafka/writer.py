@@ -1,6 +1,7 @@
 """A producer that appends records to Kafka: acknowledged by all replicas, in order, none twice."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Container
 from typing import Any, Final
 
 import confluent_kafka as ck
@@ -23,6 +24,10 @@ from controller.model.errors import LogOfflineError, TrimtabError
 
 #: For an answer about partitions before something is written to all of them: by then a lost broker is given up.
 _ANSWER_SECONDS: Final = 1.5 * ANSWER_MS / 1000
+#: How long a partition may have no leader before it counts as offline.  Kafka takes the leadership from a broker that
+#: stood still for 9 s (broker.session.timeout.ms), and gives it back a fraction of a second after the broker goes on.
+_LEADER_SECONDS: Final = 1.0
+_LOOK_SECONDS: Final = 0.05
 WRITING: Final[Client] = {
     "enable.idempotence": True,
     "acks": "all",
@@ -44,13 +49,8 @@ class Writer:
 
         TrimtabError where a topic is gone; LogOfflineError where all have to be *online* and one cannot be written to.
         """
-        counts = {}
-        for topic in topics:
-            there = self.existing(topic)
-            if online and there.offline:
-                raise self.offline(topic, there)
-            counts[topic] = there.partitions
-        return counts
+        find = self.online if online else self.existing
+        return {topic: find(topic).partitions for topic in topics}
 
     def existing(self, topic: str) -> ExistingTopic:
         """*topic* as it is now; TrimtabError where it is gone."""
@@ -61,9 +61,19 @@ class Writer:
             )
         return there
 
-    def offline(self, topic: str, there: ExistingTopic) -> LogOfflineError:
-        """The error to raise if *topic* cannot be written to now."""
-        return LogOfflineError(f"Kafka at {self._bootstrap}: {offline_text(topic, there)}")
+    def online(self, topic: str, partitions: Container[int | None] | None = None) -> ExistingTopic:
+        """*topic* as it is now, with a leader of each of *partitions*, or of all.
+
+        Waits a second for leaders; LogOfflineError where one is still missing.
+        """
+        patience = Deadline.after(_LEADER_SECONDS)
+        while True:
+            there = self.existing(topic)
+            if not any(partitions is None or each in partitions for each in there.offline):
+                return there
+            if patience.passed:
+                raise LogOfflineError(f"Kafka at {self._bootstrap}: {offline_text(topic, there)}")
+            time.sleep(_LOOK_SECONDS)
 
 
 class Producer(Writer):

@@ -84,9 +84,7 @@ class KafkaScope:
         for out in outs:
             used[self._log.name(out.topic)].add(out.partition)
         for topic, partitions in used.items():
-            there = self._producer.existing(topic)
-            if not partitions.isdisjoint(there.offline):
-                raise self._producer.offline(topic, there)
+            self._producer.online(topic, partitions)
 
     def _write_mark(self, topic: str, partition: int) -> Position:
         """Write a mark; returns its offset."""

@@ -29,9 +29,15 @@ class Cluster:
     def __init__(self, topics: Mapping[str, Iterable[int]]) -> None:
         self.topics = {name: list(leaders) for name, leaders in topics.items()}
         self.asked: list[str] = []
+        #: Looks until every partition has a leader; None: those without one stay so.
+        self.leads_after: int | None = None
 
     def list_topics(self, topic: str | None = None, timeout: float = 0.0) -> SimpleNamespace:
         assert timeout > 0
+        if self.leads_after is not None:
+            self.leads_after -= 1
+            if self.leads_after < 0:
+                self.topics = {name: [1] * len(leaders) for name, leaders in self.topics.items()}
         names = [topic] if topic else self.topics
         return SimpleNamespace(topics={name: self._topic(name) for name in names})
 
@@ -56,6 +62,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
         module = "topics" if name == "AdminClient" else "writer"
         monkeypatch.setattr(f"controller.adapters.kafka.{module}.{name}", Mock(return_value=made))
     monkeypatch.setattr(kafka_topics, "_LEADERS_SECONDS", 0.0)
+    monkeypatch.setattr("controller.adapters.kafka.writer._LEADER_SECONDS", 0.0)
     return made
 
 
@@ -70,6 +77,15 @@ def test_a_writer_learns_which_partitions_cannot_be_written_to(cluster: Cluster)
     assert producer.partitions("metrics") == {"metrics": 8}
     with pytest.raises(TrimtabError, match="'gone' does not exist"):
         producer.partitions("gone")
+
+
+def test_partitions_whose_broker_stood_still_are_waited_for_until_they_have_their_leader_again(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controller.adapters.kafka.writer._LEADER_SECONDS", 30.0)
+    cluster.topics, cluster.leads_after = {"metrics": [-1, -1]}, 3
+    assert Producer("localhost:1").partitions("metrics") == {"metrics": 2}
+    assert cluster.leads_after == -1, "it looked again until then, and no longer"
 
 
 def test_topics_that_have_a_partition_without_a_leader_are_not_waited_for_for_long(
