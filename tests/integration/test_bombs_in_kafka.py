@@ -268,7 +268,7 @@ spark.stop()
 """
 
 
-@pytest.mark.parametrize("at_once", [3, 1_000_000])
+@pytest.mark.parametrize("at_once", [7, 1_000_000])
 def test_spark_reads_on_and_each_is_a_dead_letter_with_its_place_its_size_and_why(
     kafka: KafkaServer, tmp_path: Path, at_once: int
 ) -> None:

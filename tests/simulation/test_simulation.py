@@ -240,6 +240,8 @@ def test_in_mode_approve_a_decision_is_issued_once_approved_once_and_in_time(bug
 
 #: Seeds whose schedules have a policy.
 _UNDER_A_POLICY = [seed for seed in range(1, 101) if schedule_of(seed).approvals]
+#: Which of them found a bug when it was last looked for, to be played first.  Any change may make it another one.
+_FOUND_BY = {"moves-not-in-the-plan": 23}
 
 
 @pytest.mark.slow
@@ -259,7 +261,8 @@ _UNDER_A_POLICY = [seed for seed in range(1, 101) if schedule_of(seed).approvals
 def test_under_a_policy_nothing_is_in_force_that_is_not_approved_or_forged_or_expired(bug: str) -> None:
     """One of the first seeds finds each bug; without the bugs these seeds find nothing: see above."""
     with in_place(bug):
-        found = (each for seed in _UNDER_A_POLICY for each in play(schedule_of(seed)).findings)
+        seeds = sorted(_UNDER_A_POLICY, key=lambda seed: seed != _FOUND_BY.get(bug))
+        found = (each for seed in seeds for each in play(schedule_of(seed)).findings)
         assert any(each.startswith("unapproved: ") for each in found)
 
 
