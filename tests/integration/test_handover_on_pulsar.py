@@ -27,9 +27,15 @@ def test_the_brokers_balance_after_hand_back_and_trimtab_after_take_over(pulsar:
         """,
         encoding="utf-8",
     )
-    for command, value in (("hand-back", "true"), ("take-over", "false")):
-        result = CliRunner().invoke(app, [command, "--conf", str(conf), "--yes"])
-        assert result.exit_code == 0, result.output
+
+    def run(*words: str) -> None:
+        result = CliRunner().invoke(app, [*words, "--conf", str(conf)])
+        assert result.exit_code == 0, result.output or result.exception
+
+    for words, value in ((["hand-back", "--yes"], "true"), (["take-over", "--yes"], "false")):
+        if words[0] == "take-over":
+            run("resume")
+        run(*words)
         with closing(PulsarAdmin(pulsar.admin_urls, cluster=CLUSTER)) as admin:
             shown = [admin.configuration(broker) for broker in pulsar.brokers]
         assert {(each[SHEDDING], each[SPLITTING]) for each in shown} == {(value, value)}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -179,7 +180,7 @@ def test_a_refusal_is_told_in_the_words_of_the_server(status: int, kind: type[Tr
 
 def test_who_asks_too_often_waits_as_the_server_says(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
-    monkeypatch.setattr("controller.cli.remote.rest_server.time.sleep", waits.append)
+    monkeypatch.setattr("controller.cli.remote.rest_server.time", SimpleNamespace(sleep=waits.append))
     with _serving(_problem(429, "Too many requests", "try again", Retry_After="7")) as (url, seen):
         _error("status", "--server", url)
     assert len(seen.requests) == 5
@@ -229,7 +230,7 @@ _ID = "3f9a1c22d07b81e4" * 4
 
 
 def test_a_change_whose_answer_is_lost_is_sent_again_under_the_same_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.cli.remote.rest_server.time.sleep", lambda _: None)
+    monkeypatch.setattr("controller.cli.remote.rest_server.time", SimpleNamespace(sleep=lambda _: None))
     keys = list[tuple[str | None, str | None]]()
 
     def answer(handler: BaseHTTPRequestHandler) -> None:

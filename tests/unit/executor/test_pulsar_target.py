@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -149,7 +150,7 @@ def _refused(namespace: str) -> tuple[int, ...]:
 def test_no_look_begins_that_would_end_after_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attempt, "_LOOK_AGAIN_SECONDS", 1)
     slept: list[float] = []
-    monkeypatch.setattr("controller.executor.attempt.time.sleep", slept.append)
+    monkeypatch.setattr("controller.executor.attempt.time", SimpleNamespace(sleep=slept.append))
     with pytest.raises(PulsarError, match="503"):
         target(Admin(NO_BROKER_YET, C, seconds=1)).look_after(unload())
     with pytest.raises(PulsarError, match="503"):

@@ -1,5 +1,7 @@
 """Calls that ask one of several brokers, of which one no longer answers."""
 
+import threading
+import time
 from types import SimpleNamespace
 
 import confluent_kafka as ck
@@ -12,14 +14,18 @@ from controller.model.errors import TrimtabError
 
 
 class Brokers:
-    """Calls wait in vain for a broker that lost its machine, until its connection is given up; the clock is theirs."""
+    """Calls wait in vain for a broker that lost its machine, until its connection is given up.
+
+    The clock of the thread that makes them is theirs; other threads keep their own.
+    """
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *, lost_seconds: float) -> None:
         self.now, self._lost_seconds = 0.0, lost_seconds
         monkeypatch.setattr("controller.adapters.kafka.topics.silence", lambda *_: TrimtabError("silent"))
         monkeypatch.setattr("controller.adapters.kafka.topics.why_unreachable", lambda *_: "")
-        monkeypatch.setattr("time.monotonic", lambda: self.now)
-        monkeypatch.setattr("time.sleep", self._pass)
+        own, clock, sleep = threading.get_ident(), time.monotonic, time.sleep
+        monkeypatch.setattr("time.monotonic", lambda: self.now if threading.get_ident() == own else clock())
+        monkeypatch.setattr("time.sleep", lambda each: (self._pass if threading.get_ident() == own else sleep)(each))
 
     def _pass(self, seconds: float) -> None:
         self.now += seconds
