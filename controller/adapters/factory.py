@@ -11,6 +11,7 @@ from typing import Final, assert_never
 from controller.adapters.disk.cluster_file import claim, refuse_another
 from controller.adapters.disk.verdicts import VerdictStore
 from controller.adapters.election.systems import WatchedServer
+from controller.adapters.kafka.errors import check_options
 from controller.adapters.kafka.unreachable import why_unreachable as why_kafka_is_unreachable
 from controller.adapters.pulsar.log.unreachable import why_unreachable as why_pulsar_is_unreachable
 from controller.adapters.zookeeper.system import ZooKeeperElection
@@ -38,9 +39,10 @@ def election_server(settings: Settings) -> WatchedServer | None:
 
 
 def log_server(settings: Settings) -> WatchedServer | None:
-    """The server that the log lies on; None for a folder."""
+    """The server that the log lies on; None for a folder.  SettingsError where its client refuses an option."""
     match settings.log:
         case LogInKafka(kafka=kafka):
+            check_options(kafka.client)
             return WatchedServer(
                 name=f"Kafka at {kafka.bootstrap}",
                 advice="start Kafka, or correct bootstrap in [log.kafka]",

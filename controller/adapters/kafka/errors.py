@@ -12,10 +12,10 @@ from typing import Any, Final
 import confluent_kafka as ck
 from confluent_kafka.admin import AdminClient
 
-from controller.adapters.kafka.client import Client
+from controller.adapters.kafka.client import LIBRDKAFKA_LOG, Client
 from controller.adapters.network import tls
 from controller.adapters.network.deadline import Deadline
-from controller.model.errors import AccessDeniedError, TrimtabError
+from controller.model.errors import AccessDeniedError, SettingsError, TrimtabError
 from controller.settings.redaction import redacted
 
 _SECTION: Final = "log.kafka.client"
@@ -138,6 +138,17 @@ def tls_problem(bootstrap: str, client: Client) -> str:
     except (OSError, ValueError):
         return ""
     return ""
+
+
+def check_options(client: Client) -> None:
+    """SettingsError where librdkafka refuses the value of an option; those of TLS and SASL are tried by connecting."""
+    of_connecting = ("security.", "sasl.", "ssl.")
+    try:
+        ck.Producer(
+            {name: each for name, each in client.items() if not name.startswith(of_connecting)}, logger=LIBRDKAFKA_LOG
+        )
+    except ck.KafkaException as error:
+        raise SettingsError(f"[{_SECTION}]: {' '.join(text(error).split())}") from error
 
 
 def wants_tls(client: Client) -> bool:

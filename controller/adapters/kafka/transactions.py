@@ -26,6 +26,8 @@ from controller.model.errors import AccessDeniedError, JournalError, LeadershipL
 
 log = logging.getLogger(__name__)
 
+#: A dead process's open transaction hides later records of its partitions for no longer than this.
+_TRANSACTION_MS: Final = 10_000
 #: How long to wait for a group's coordinator, which is asked when the brokers have answered already; then some grace.
 _OFFSETS_SECONDS: Final = 15.0
 _GRACE_SECONDS: Final = 2.0
@@ -101,7 +103,10 @@ class TransactionalProducer(Writer):
 
     def __init__(self, bootstrap: str, transactional_id: str, client: Client = NO_CLIENT) -> None:
         self._bootstrap, self._client = bootstrap, client
-        self._config = connection_options(bootstrap, client, **WRITING, **{"transactional.id": transactional_id})
+        options = connection_options(bootstrap, client, **WRITING, **{"transactional.id": transactional_id})
+        # An answer may not take longer than a transaction.
+        longest_ms = max(_TRANSACTION_MS, int(options["socket.timeout.ms"]))
+        self._config = {**options, "transaction.timeout.ms": longest_ms}
         self._id = transactional_id
         self._current: Transaction | None = None
         self._failure: TrimtabError | None = JournalError(f"{transactional_id}: init() was not called")

@@ -19,7 +19,7 @@ from controller.adapters.kafka.skipping import BatchSkipper, is_unreadable
 from controller.adapters.kafka.transactions import TransactionalProducer
 from controller.adapters.network.deadline import Deadline
 from controller.log.kafka.reader import record_of
-from controller.log.kafka.scope import TRANSACTION_MS, send_all
+from controller.log.kafka.scope import send_all
 from controller.log.kafka.topics import KafkaTopics
 from controller.log.port import LogRecord, Out, PartitionTakenOverError, Position, TakenOverError
 from controller.model.errors import (
@@ -60,8 +60,7 @@ class KafkaClaims:
         self.topics, self._settings = topics, settings
         self._commands, self._results = topics.name("commands"), topics.name("results")
         self._where = f"Kafka at {settings.bootstrap}, topic {self._commands!r}"
-        client = {"transaction.timeout.ms": TRANSACTION_MS, **settings.client}
-        self.producer = TransactionalProducer(settings.bootstrap, result_writer(cluster), client)
+        self.producer = TransactionalProducer(settings.bootstrap, result_writer(cluster), settings.client)
         self.producer.init()
         #: This executor's membership in the group.
         self.member: Any = None

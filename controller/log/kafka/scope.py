@@ -6,7 +6,6 @@ The last process to ``init`` the id is the writer; Kafka aborts open transaction
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import Final
 
 import confluent_kafka as ck
 
@@ -18,9 +17,6 @@ from controller.log.port import LogRecord, Out, Position, Scope
 from controller.model.errors import AccessDeniedError, JournalError, TrimtabError
 from controller.settings.log import KafkaLogSettings
 
-#: A dead process's open transaction hides later records of its partitions for no longer than this.
-TRANSACTION_MS: Final = 10_000
-
 
 class KafkaScope:
     """Fenced on Kafka."""
@@ -29,8 +25,7 @@ class KafkaScope:
         self._log = log
         #: None: this scope decides in "ticks", which Kafka does not need.
         self._decides = None if scope.decides[0] == "ticks" else scope.decides
-        client = {"transaction.timeout.ms": TRANSACTION_MS, **settings.client}
-        self._producer = TransactionalProducer(settings.bootstrap, scope_writer(scope.name), client)
+        self._producer = TransactionalProducer(settings.bootstrap, scope_writer(scope.name), settings.client)
         self._producer.init()
         #: All that earlier holders wrote lies before it.
         self._mark = None if self._decides is None else self._write_mark(log.name(scope.decides[0]), scope.decides[1])
