@@ -101,7 +101,9 @@ def commit(log: KafkaLogSettings, places: dict[int, int]) -> None:
 EVERYTHING = len(COMMANDS) + PARTITIONS
 
 
-def test_commands_of_a_leader_that_knows_less_than_was_read_do_not_come_again(log: KafkaLogSettings) -> None:
+def test_commands_of_a_leader_that_knows_less_than_was_read_do_not_come_again(
+    log: KafkaLogSettings, caplog: pytest.LogCaptureFixture
+) -> None:
     """So answers a broker that comes back as the leader that it was: its end lies before what is committed."""
     issue(log)
     read = {each: len(list(read_all(log.bootstrap, log.commands_topic, each))) for each in range(PARTITIONS)}
@@ -111,6 +113,8 @@ def test_commands_of_a_leader_that_knows_less_than_was_read_do_not_come_again(lo
     with inbox(log) as opened:
         works = executor(opened, log, cluster)
         assert work(works, quiet_seconds=6.0) == 0
+        told = [each.getMessage() for each in caplog.records if "has no record at offset" in each.getMessage()]
+        assert len(told) == PARTITIONS, "once each, however long it lasts"
         issue(log, more, epoch=2)  # of each partition the first one lies before the place: the epoch
         assert work(works, until_seen=len(more)) == len(more)
     assert sorted(answers(log)) == sorted(each.id for each in more)

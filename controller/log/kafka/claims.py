@@ -173,6 +173,8 @@ class KafkaClaims:
         if not (self._without_place or self._unread) or not self._next_find.passed:
             return
         self._next_find = Deadline.after(_LOOK_SECONDS)
+        for each in sorted(self._unread - self._without_place.keys()):
+            log.warning("%s, partition %d: its leader has no record at offset %d", self._where, each, self._read[each])
         # The others have a record at their place again.
         self._without_place = {
             each: self._without_place.get(each, Deadline.after(PATIENCE_SECONDS)) for each in self._unread
