@@ -97,12 +97,20 @@ def end_with_parent(environment: MutableMapping[str, str] = os.environ) -> None:
 
 
 def _end_in_time(reader: int, seconds: float | None) -> None:
-    has_ended, _, _ = select.select([reader], [], [], seconds)
+    has_ended = _closed([reader], seconds)
     why = "the process that started this one has ended" if has_ended else f"it took longer than {seconds:g} s"
     with suppress(OSError):
         os.write(2, f"trimtab: ended: {why}\n".encode())
     kill_descendants(os.getpid())
     os._exit(_ENDED)
+
+
+def _closed(readers: Sequence[int], seconds: float | None = None) -> list[int]:
+    """Those of *readers*, ends of pipes, whose other end is closed, once one is; none after *seconds*."""
+    poll = select.poll()  # unlike select(), it takes descriptors of a process that has more than 1,024 files open
+    for each in readers:
+        poll.register(each, select.POLLIN)
+    return [each for each, _ in poll.poll(None if seconds is None else seconds * 1000)]
 
 
 def _become(command: list[str], environment: MutableMapping[str, str] = os.environ) -> NoReturn:
@@ -113,8 +121,7 @@ def _become(command: list[str], environment: MutableMapping[str, str] = os.envir
     program = os.getpid()
     if os.fork() == 0:
         os.close(held_by_program)
-        ended, _, _ = select.select([parent, program_ended], [], [])
-        if program_ended not in ended and os.getppid() == program:
+        if program_ended not in _closed([parent, program_ended]) and os.getppid() == program:
             os.kill(program, signal.SIGKILL)
         os._exit(0)
     for descriptor in (parent, program_ended):

@@ -1,6 +1,7 @@
 """Programs that are not ours and end with the process that started them."""
 
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -8,13 +9,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+
 from controller.adapters.process.tied_child import foreign, tied_child
 
-#: Starts the program of its arguments, prints its pid, and waits.
+#: Starts the program of its arguments behind the first, prints its pid, and waits; so many files are open before.
 _PARENT = """
 import os, sys, time
 from controller.adapters.process.tied_child import foreign, tied_child
-words = foreign(sys.argv[1:])
+files = [os.dup(2) for _ in range(int(sys.argv[1]))]
+words = foreign(sys.argv[2:])
 with tied_child(words, stdout=sys.stderr.buffer, stderr=sys.stderr.buffer, environment=os.environ) as child:
     print(child.pid, flush=True)
     time.sleep(600)
@@ -36,9 +40,17 @@ def _wait(pid: int, name: bytes) -> None:
         time.sleep(0.01)
 
 
-def test_a_program_ends_when_the_process_that_started_it_is_killed() -> None:
-    words = [sys.executable, "-c", _PARENT, "sleep", "600"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as parent:
+@pytest.mark.parametrize("files", [0, 1_100])
+def test_a_program_ends_when_the_process_that_started_it_is_killed_however_many_files_that_has_open(files: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    limits = (max(soft, min(hard, 2_000)), hard)
+    words = [sys.executable, "-c", _PARENT, str(files), "sleep", "600"]
+    with subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, limits),
+    ) as parent:
         assert parent.stdout is not None
         pid = int(parent.stdout.readline())
         _wait(pid, b"sleep")
